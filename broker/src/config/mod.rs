@@ -39,6 +39,7 @@ pub struct Config {
     pub sessions: Sessions,
     pub situations: Situations,
     pub checks: Checks,
+    pub rules: Rules,
     pub queue: Queue,
     pub admission: Admission,
     pub outbox: Outbox,
@@ -263,6 +264,17 @@ pub enum SituationEngine {
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Checks {
     pub hold_ms: u64,
+}
+
+/// Section `rules`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Rules {
+    pub steps: u64,
+    pub looks: u64,
+    pub words: usize,
+    pub constraints: usize,
 }
 
 /// Key `sessions.inaccurate_fixes`.

@@ -10,6 +10,8 @@ use matcher::geo::World;
 use rules::{Bounds, Fault, Goal, Setting, Wrong};
 use serde_json::{Map, Value, json};
 
+use crate::ingest::rules::distance;
+
 /// Arguments of `nearcast rules run`.
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
@@ -53,7 +55,7 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         Wrong::Goal(faults) => anyhow::anyhow!("{}", lines("goal", &faults)),
     })?;
     let bounds = Bounds { steps: steps.unwrap_or(u64::MAX), ..Bounds::default() };
-    let setting = Setting { bounds, distance, ..Setting::default() };
+    let setting = Setting { bounds, distance: distance(World::Geodetic), ..Setting::default() };
     let began = Instant::now();
     let answer = rules::run(&goal, setting)?;
     let seconds = began.elapsed().as_secs_f64();
@@ -69,15 +71,6 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     serde_json::to_writer(&mut out, &document)?;
     writeln!(out)?;
     Ok(())
-}
-
-/// Metres between two places on the earth; what is none is infinitely far.
-fn distance(from: [f64; 2], to: [f64; 2]) -> f64 {
-    let place = |[lon, lat]: [f64; 2]| World::Geodetic.position(&[lon, lat]).ok();
-    match (place(from), place(to)) {
-        (Some(from), Some(to)) => World::Geodetic.distance_m(&from, &to),
-        _ => f64::INFINITY,
-    }
 }
 
 fn lines(of: &str, faults: &[Fault]) -> String {

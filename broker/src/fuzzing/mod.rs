@@ -6,6 +6,7 @@ mod checks;
 mod conditions;
 mod documents;
 mod framing;
+mod rules;
 mod settings;
 
 use serde_json::Value;
@@ -19,19 +20,21 @@ pub use checks::check;
 pub use conditions::{condition_json, condition_text};
 pub use documents::{feature, position, question, subscription};
 pub use framing::framing;
+pub use rules::rule_set;
 pub use settings::settings;
 
 /// Panics where a promise is broken.
 pub type Target = fn(&[u8]);
 
 /// All targets by their names, which are those of the folders of `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 18] = [
+pub const TARGETS: [(&str, Target); 19] = [
     ("feature", feature),
     ("framing", framing),
     ("subscription", subscription),
     ("condition_text", condition_text),
     ("condition_json", condition_json),
     ("check", check),
+    ("rule_set", rule_set),
     ("position", position),
     ("question", question),
     ("connection", connection),

@@ -255,7 +255,10 @@ impl WsSession {
             "the offset of a delivery, a whole number from 0 on: up to there nothing is needed any more";
         let missing = || ApiError::invalid("/offset", format!("must be {expected}"));
         let offset = json::read(members.take("offset").ok_or_else(missing)?, "/offset", expected)?;
-        self.app.shards.ask(&self.client, |client, reply| Command::Ack { client, offset, reply }).await??;
+        self.app
+            .shards
+            .ask(&self.client, |client, reply| Command::Ack { client, offset, state: None, reply })
+            .await??;
         Ok(Answer::Silence)
     }
 }

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
-use wire::{ExplainedCheck, Explanation, OnViolation};
+use wire::{ExplainedCheck, ExplainedDerivation, Explanation, OnViolation};
 
 use super::body::{self, Bound};
 use super::path::{self, Permitted};
@@ -18,6 +18,7 @@ use crate::ingest::explain::{AskedEvent, QuestionReader};
 use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::shard::Command;
+use crate::situations::Owner;
 
 /// Says why an event comes to a client, or does not.
 ///
@@ -56,11 +57,33 @@ pub(crate) async fn explain(
         }
         AskedEvent::Live(_) => Vec::new(),
     };
+    let asked_id = match &question.event {
+        AskedEvent::Live(id) => Some(Arc::clone(id)),
+        AskedEvent::Told { .. } => None,
+    };
     let explain = |client, reply| Command::Explain { client, question, to_itself, payer, reply };
     let mut answer = app.shards.ask(&client, explain).await??;
     held_back(&mut answer, checks);
+    if let Some(id) = asked_id {
+        let owner = Owner { behalf: principal.behalf() };
+        derived(&mut answer, app.situations.derivation(owner, tenant::outside(&id)));
+    }
     Ok(error::json(StatusCode::OK, serde_json::to_string(&answer).unwrap_or_default()))
 }
+
+/// Adds how the event was derived from others.
+fn derived(answer: &mut Explanation, derivation: Option<ExplainedDerivation>) {
+    if let Some(ExplainedDerivation { by, rule, from }) = &derivation {
+        let rule = rule.as_ref().map(|rule| format!(", {rule},")).unwrap_or_default();
+        let more = if from.len() > NAMED_MAX { " and others" } else { "" };
+        let from = from[..from.len().min(NAMED_MAX)].join(", ");
+        answer.why.push_str(&format!("; derived by {by}{rule} from {from}{more}"));
+    }
+    answer.derived = derivation;
+}
+
+/// Events that are named in a sentence.
+const NAMED_MAX: usize = 3;
 
 /// Adds the checks that the event would break. One that is dropped reaches nobody.
 fn held_back(answer: &mut Explanation, checks: Vec<ExplainedCheck>) {

@@ -11,7 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::situations::checks;
+use super::situations::{checks, rules};
 use super::{
     App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, sse, stats,
     subscriptions, ws,
@@ -112,13 +112,21 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/v1/clients/{client}/events", get.clone(), STREAM, sse::stream).named("stream_events"),
         Route::new("/v1/clients/{client}/ws", get.clone(), STREAM, ws::upgrade).named("open_websocket"),
         Route::new("/v1/checks", get.clone(), ADMIN, checks::list).named("list_checks"),
-        Route::new("/v1/checks/{name}", put, ADMIN, checks::put).named("put_check"),
+        Route::new("/v1/checks/{name}", put.clone(), ADMIN, checks::put).named("put_check"),
         Route::new("/v1/checks/{name}", get.clone(), ADMIN, checks::get).named("get_check"),
-        Route::new("/v1/checks/{name}", delete, ADMIN, checks::delete).named("delete_check"),
+        Route::new("/v1/checks/{name}", delete.clone(), ADMIN, checks::delete).named("delete_check"),
         Route::new("/v1/checks/{name}/findings", get.clone(), ADMIN, checks::findings)
             .named("list_check_findings"),
         Route::new("/v1/checks/{name}/pause", post.clone(), ADMIN, checks::pause).named("pause_check"),
-        Route::new("/v1/checks/{name}/resume", post, ADMIN, checks::resume).named("resume_check"),
+        Route::new("/v1/checks/{name}/resume", post.clone(), ADMIN, checks::resume).named("resume_check"),
+        Route::new("/v1/rules", get.clone(), ADMIN, rules::list).named("list_rule_sets"),
+        Route::new("/v1/rules/{name}", put, ADMIN, rules::put).named("put_rule_set"),
+        Route::new("/v1/rules/{name}", get.clone(), ADMIN, rules::get).named("get_rule_set"),
+        Route::new("/v1/rules/{name}", delete, ADMIN, rules::delete).named("delete_rule_set"),
+        Route::new("/v1/rules/{name}/findings", get.clone(), ADMIN, rules::findings)
+            .named("list_rule_set_findings"),
+        Route::new("/v1/rules/{name}/pause", post.clone(), ADMIN, rules::pause).named("pause_rule_set"),
+        Route::new("/v1/rules/{name}/resume", post, ADMIN, rules::resume).named("resume_rule_set"),
         Route::new("/v1/stats", get.clone(), Need::Operator, stats::stats).named("get_stats"),
         Route::new("/v1/stats/history", get.clone(), Need::Operator, stats::history)
             .named("get_stats_history"),

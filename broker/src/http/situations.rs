@@ -198,4 +198,5 @@ macro_rules! calls {
     };
 }
 
+calls!(rules: Rules, RuleSet, "rules", "rule set", ["/v1/rules", "/v1/rules/{name}", "/v1/rules/{name}/findings", "/v1/rules/{name}/pause", "/v1/rules/{name}/resume"]);
 calls!(checks: Checks, Check, "checks", "check", ["/v1/checks", "/v1/checks/{name}", "/v1/checks/{name}/findings", "/v1/checks/{name}/pause", "/v1/checks/{name}/resume"]);

@@ -1,10 +1,11 @@
 //! Documents of checks.
 
-use checks::{Clock, Context, Document, Formula, presets};
+use checks::{Context, Document, Formula, presets};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::{Fault, OnViolation};
 
+use super::fields::{self, SECONDS, choice, fault, number, word};
 use super::json::{self, Members};
 use super::near;
 use super::subscription::{SubscriptionReader, quoted};
@@ -15,6 +16,8 @@ const NESTING_MAX: usize = 32;
 
 const ON_VIOLATION: [(&str, OnViolation); 3] =
     [("tell", OnViolation::Tell), ("mark", OnViolation::Mark), ("drop", OnViolation::Drop)];
+
+const METRES: &str = "a number of metres, 0 or more";
 
 /// A check that was read.
 pub(crate) struct ReadCheck {
@@ -36,8 +39,7 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadCheck,
     // What the broker says of a check beside it; so that what was answered can be sent back.
     members.take("name");
     members.take("activity");
-    let clock =
-        choice(&mut members, "clock", [("arrival", Clock::Arrival), ("event", Clock::Event)], &mut faults);
+    let clock = fields::clock(&mut members, &mut faults);
     let on_violation = choice(&mut members, "on_violation", ON_VIOLATION, &mut faults);
     let mut sets = Sets::default();
     let formula = if members.get("preset").is_some() {
@@ -56,10 +58,7 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadCheck,
         r#"{{"contexts":{{{}}},"formula":{},"clock":{},"on_violation":{}}}"#,
         documents.join(","),
         written(&formula),
-        quoted(match clock {
-            Clock::Arrival => "arrival",
-            Clock::Event => "event",
-        }),
+        quoted(fields::name_of(clock)),
         serde_json::to_string(&on_violation).unwrap_or_default(),
     );
     let document = Document { contexts, formula, clock };
@@ -133,52 +132,6 @@ impl Sets {
         self.documents.push(format!("{}:{shown}", quoted(&context.name)));
         self.filters.push(filter);
         self.contexts.push(context);
-    }
-}
-
-/// Takes a member that is one of some words; the first where it is absent.
-fn choice<T: Copy, const N: usize>(
-    members: &mut Members<'_>,
-    name: &str,
-    words: [(&str, T); N],
-    faults: &mut Vec<Fault>,
-) -> T {
-    let Some(text) = members.take(name) else { return words[0].1 };
-    let found = words.iter().find(|(word, _)| json::read_text(text).is_ok_and(|text| text == *word));
-    if found.is_none() {
-        let listed: Vec<_> = words.iter().map(|(word, _)| quoted(word)).collect();
-        fault::<()>(faults, &json::pointer("", name), &format!("must be one of {}", listed.join(", ")));
-    }
-    found.map_or(words[0].1, |(_, value)| *value)
-}
-
-fn fault<T>(faults: &mut Vec<Fault>, pointer: &str, detail: &str) -> Option<T> {
-    faults.push(Fault { pointer: pointer.to_owned(), detail: detail.to_owned() });
-    None
-}
-
-const SECONDS: &str = "a number of seconds, 0 or more";
-const METRES: &str = "a number of metres, 0 or more";
-
-/// Takes a number that is not negative.
-fn number(
-    members: &mut Members<'_>,
-    name: &str,
-    expected: &str,
-    parent: &str,
-    faults: &mut Vec<Fault>,
-) -> Option<f64> {
-    let pointer = json::pointer(parent, name);
-    let Some(text) = members.take(name) else {
-        return fault(faults, &pointer, &format!("must be {expected}"));
-    };
-    match json::read::<f64>(text, &pointer, expected) {
-        Ok(number) if number >= 0.0 => Some(number),
-        Ok(_) => fault(faults, &pointer, &format!("must be {expected}")),
-        Err(found) => {
-            faults.push(found);
-            None
-        }
     }
 }
 
@@ -259,21 +212,6 @@ fn quantified(
         "forall" => Formula::forall(&variable, &set, that),
         _ => Formula::exists(&variable, &set, that),
     })
-}
-
-/// Takes a member that is a text.
-fn word(
-    members: &mut Members<'_>,
-    name: &str,
-    expected: &str,
-    parent: &str,
-    faults: &mut Vec<Fault>,
-) -> Option<String> {
-    let pointer = json::pointer(parent, name);
-    match members.take(name) {
-        Some(text) => json::read(text, &pointer, expected).map_err(|found| faults.push(found)).ok(),
-        None => fault(faults, &pointer, &format!("must be {expected}")),
-    }
 }
 
 /// Takes the members of a preset, and makes its sets and its formula.

@@ -70,6 +70,7 @@ pub(crate) struct Observed {
     pub(crate) time_ms: i64,
     /// How many times it was derived from other events.
     pub(crate) depth: u32,
+    pub(crate) key: Option<Arc<str>>,
 }
 
 /// Member of an event that the broker derived from others: which situation did, from which events, and how deep that goes.
@@ -206,9 +207,10 @@ impl FeatureReader {
     pub(crate) fn observe(&self, text: &str) -> Result<Observed, ApiError> {
         let mut members = Object::scan(Shape::Feature, text).into_members()?;
         let depth = members.get(DERIVED).map_or(0, depth_of);
-        let Read { event, id, time, .. } = self.read(Behalf::default(), &mut members)?;
+        let Read { event, id, time, life, .. } = self.read(Behalf::default(), &mut members)?;
+        let key = life.and_then(|life| life.key).map(Arc::from);
         let time_ms = time.map_or_else(|| clock::unix_ms().cast_signed(), jiff::Timestamp::as_millisecond);
-        Ok(Observed { event: Arc::new(event), id: id.unwrap_or_default().into(), time_ms, depth })
+        Ok(Observed { event: Arc::new(event), id: id.unwrap_or_default().into(), time_ms, depth, key })
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.

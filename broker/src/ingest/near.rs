@@ -94,6 +94,24 @@ pub(crate) const FORMULA: Vocabulary = Vocabulary {
     ],
 };
 
+/// Members of a rule set.
+pub(crate) const RULES: Vocabulary = Vocabulary {
+    known: &["facts", "program", "clock", "publish"],
+    synonyms: &[("fact", "facts"), ("rules", "program"), ("publishes", "publish"), ("events", "publish")],
+};
+
+/// Members of what a rule set says of constraints that are published.
+pub(crate) const PUBLICATION: Vocabulary = Vocabulary {
+    known: &["at", "properties", "key", "ttl_s"],
+    synonyms: &[
+        ("ttl", "ttl_s"),
+        ("place", "at"),
+        ("coordinates", "at"),
+        ("props", "properties"),
+        ("attributes", "properties"),
+    ],
+};
+
 /// Members of a filter.
 pub(crate) const FILTER: Vocabulary = Vocabulary {
     known: &["area", "where"],

@@ -69,6 +69,7 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         filters: filters.map(|(part, beside)| filter(part, beside, &mut values)).collect(),
         inside: transitions && account.membership == Membership::Inside,
         checks: Vec::new(),
+        derived: None,
         why: if is_outside { OUTSIDE.to_owned() } else { account.why() },
     }
 }

@@ -1,11 +1,19 @@
-//! Findings of situations on disk: how far each shard has dealt them out.
+//! Situations on disk: how far each shard has dealt their findings out, and what they know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Sessions;
 use crate::model::event::Origin;
-use crate::store::StoredStanding;
+use crate::store::{StoredStanding, StoredState};
+
+/// What a situation knows.
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The version of its document.
+    pub(crate) version: Arc<str>,
+    pub(crate) stored: StoredState,
+}
 
 impl Sessions {
     /// Writes with the deliveries of a finding that this shard has dealt it out. It stands where the standings of objects stand: what is
@@ -14,6 +22,13 @@ impl Sessions {
         if let Some(batch) = self.ledger.record() {
             let standing = StoredStanding { sequence: origin.number, waits: None };
             batch.put_standing(&origin.client, &origin.version, &self.place, &standing);
+        }
+    }
+
+    /// Writes what a situation knows. What it acknowledges for that is written with it or later.
+    pub(crate) fn record_state(&mut self, client: &str, state: State) {
+        if let Some(batch) = self.ledger.record() {
+            batch.put_state(client, &state.version, &state.stored);
         }
     }
 }

@@ -66,6 +66,7 @@ use costs::{Costs, Open, Recent};
 use durable::Durable;
 use eviction::EvictionOrder;
 use fanout::NameLists;
+pub(crate) use findings::State;
 use idle::Idle;
 use listing::Listing;
 pub(crate) use listing::Rank;

@@ -27,6 +27,7 @@ use crate::outbox::Keep;
 use crate::push::PushSubscription;
 use crate::store::{
     Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession, StoredStanding,
+    StoredState,
 };
 
 /// The data that were found on disk, read and checked.
@@ -63,6 +64,8 @@ pub(crate) struct RestoredSituation {
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// The number of the last finding that every shard has dealt out.
     pub(crate) told: u64,
+    /// What it knew, up to some delivery.
+    pub(crate) state: Option<StoredState>,
 }
 
 /// A client as it was.
@@ -170,7 +173,8 @@ impl RestoredClient {
         zones: &Zones,
         bodies: &mut HashMap<BodyId, Arc<Body>>,
     ) -> Result<Self, RestoreError> {
-        let RecoveredClient { name, session, confinement, position, push, subscriptions, kept } = client;
+        let RecoveredClient { name, session, confinement, position, push, mut state, subscriptions, kept } =
+            client;
         let world = World::from(config.server.world);
         let position = position.map(|stored| fix_of(world, &stored, &name)).transpose()?;
         let confinement = confinement.map(|text| match Confinement::read_again(&text, zones) {
@@ -205,6 +209,7 @@ impl RestoredClient {
                     tenant: behalf.tenant.map(Arc::from),
                     confinement: behalf.confinement.cloned(),
                     told: told_by_all(&std::mem::take(&mut one.standings)),
+                    state: state.take_if(|(version, _)| *version == one.id).map(|(_, state)| state),
                 });
             }
             Ok((prepared, one.standings))

@@ -17,7 +17,7 @@ use crate::model::event::Published;
 use crate::outbox::Outbox;
 use crate::push::PushSubscription;
 use crate::sessions::{
-    Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, Told,
+    Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, State, Told,
 };
 
 /// A command; what asks has a channel for the answer.
@@ -80,8 +80,13 @@ pub(crate) enum Command {
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<Attached, ApiError>>,
     },
-    /// A client needs nothing up to an offset any more.
-    Ack { client: Arc<str>, offset: u64, reply: oneshot::Sender<Result<(), ApiError>> },
+    /// A client needs nothing up to an offset any more; a situation does not, for it has a state.
+    Ack {
+        client: Arc<str>,
+        offset: u64,
+        state: Option<Box<State>>,
+        reply: oneshot::Sender<Result<(), ApiError>>,
+    },
     /// A connection reads no more; its subscriptions end.
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.

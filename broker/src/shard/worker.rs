@@ -395,7 +395,10 @@ impl Shard {
                     sessions.detach(&client, connection);
                 }
             }
-            Command::Ack { client, offset, reply } => {
+            Command::Ack { client, offset, state, reply } => {
+                if let Some(state) = state {
+                    sessions.record_state(&client, *state);
+                }
                 drop(reply.send(sessions.acknowledge(&client, offset)));
             }
             Command::Detach { client, connection } => sessions.detach(&client, connection),

@@ -150,6 +150,9 @@ impl Checking {
             from,
             depth,
             offset: brought.offset,
+            key: None,
+            ttl_s: None,
+            rule: None,
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -35,6 +35,8 @@ pub(super) struct Figures {
     pub(super) marked: AtomicU64,
     /// Events that were to be held for it and went on before its verdict.
     pub(super) passed: AtomicU64,
+    /// Constraints in its store; the largest number where it has no store.
+    pub(super) stored: AtomicU64,
     /// How often it began anew, since inputs were lost.
     pub(super) restarts: AtomicU64,
     /// Time of threads that it took, in nanoseconds.
@@ -49,8 +51,16 @@ pub(super) struct Figures {
 struct State {
     took_ns: Option<Histogram<u64>>,
     engine: &'static str,
-    findings: VecDeque<Box<str>>,
+    /// What was found last, with the rule that made it.
+    findings: VecDeque<(Box<str>, Option<Arc<str>>)>,
     problem: Option<String>,
+}
+
+impl State {
+    fn list(&mut self, text: Box<str>, rule: Option<Arc<str>>) {
+        self.findings.truncate(FINDINGS_MAX - 1);
+        self.findings.push_front((text, rule));
+    }
 }
 
 impl Figures {
@@ -59,9 +69,15 @@ impl Figures {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the engine that is going to work.
-    pub(super) fn begins(&self, engine: &'static str) {
+    /// Notes the engine that is going to work, and what is in its store.
+    pub(super) fn begins(&self, engine: &'static str, stored: Option<u64>) {
         self.state().engine = engine;
+        self.note_stored(stored);
+    }
+
+    /// Notes how many constraints are in its store, if it has one.
+    pub(super) fn note_stored(&self, count: Option<u64>) {
+        self.stored.store(count.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     /// Notes how long an input took, and by which engine.
@@ -79,16 +95,14 @@ impl Figures {
     }
 
     /// Notes an event that was published.
-    pub(super) fn found(&self, text: Box<str>) {
+    pub(super) fn found(&self, text: Box<str>, rule: Option<Arc<str>>) {
         self.published.fetch_add(1, Ordering::Relaxed);
-        self.list(text);
+        self.state().list(text, rule);
     }
 
     /// Notes a finding that is shown and not published.
     pub(super) fn list(&self, text: Box<str>) {
-        let mut state = self.state();
-        state.findings.truncate(FINDINGS_MAX - 1);
-        state.findings.push_front(text);
+        self.state().list(text, None);
     }
 
     /// Notes that something does not go as it should; the last word stands.
@@ -98,7 +112,12 @@ impl Figures {
 
     /// What was published last, the newest first.
     pub(super) fn findings(&self) -> Vec<Box<str>> {
-        self.state().findings.iter().cloned().collect()
+        self.state().findings.iter().map(|(text, _)| text.clone()).collect()
+    }
+
+    /// The first answer about what was found last, the newest first, each with the rule that made it.
+    pub(super) fn look<T>(&self, ask: impl Fn(&str, Option<&str>) -> Option<T>) -> Option<T> {
+        self.state().findings.iter().find_map(|(text, rule)| ask(text, rule.as_deref()))
     }
 
     pub(super) fn pause(&self, is_paused: bool) {
@@ -162,6 +181,7 @@ impl Figures {
             marked: of(&self.marked),
             passed: of(&self.passed),
             restarts: of(&self.restarts),
+            constraints: Some(of(&self.stored)).filter(|count| *count != u64::MAX),
             paused: self.is_paused.load(Ordering::Relaxed),
             problem: state.problem.clone(),
         }

@@ -20,21 +20,32 @@ pub(crate) struct Finding {
     pub(crate) depth: u32,
     /// The number of the input that brought it.
     pub(crate) offset: u64,
+    /// The object that its event is about, and for how long it is live.
+    pub(crate) key: Option<String>,
+    pub(crate) ttl_s: Option<f64>,
+    /// The rule that made it.
+    pub(crate) rule: Option<Arc<str>>,
 }
 
 impl Finding {
     /// The event that tells it. Its id follows from the situation's version and from what number the finding has, so that a finding
     /// that is published once more has the same.
     pub(super) fn event(&self, by: &str, version: &str, number: u64) -> String {
-        json!({
+        let mut event = json!({
             "type": "Feature",
             "id": format!("{version}-{number:x}"),
             "geometry": {"type": "Point", "coordinates": [self.position.x(), self.position.y()]},
             "time": jiff::Timestamp::from_millisecond(self.time_ms).ok().map(|time| time.to_string()),
             "properties": self.properties,
             "derived": {"by": by, "from": self.from, "depth": self.depth + 1},
-        })
-        .to_string()
+        });
+        if let Some(key) = &self.key {
+            event["key"] = json!(key);
+        }
+        if let Some(ttl_s) = self.ttl_s {
+            event["ttl_s"] = json!(ttl_s);
+        }
+        event.to_string()
     }
 }
 

@@ -17,6 +17,12 @@ const ASKED_MAX: usize = 64;
 /// Verdicts that take less are given where the task runs; so much may others wait there.
 const LIGHT: Duration = Duration::from_micros(200);
 
+/// Takes what publishers ask by now.
+pub(super) fn ready(asks: &mut Option<Asks>) -> Vec<Ask> {
+    let asks = asks.iter_mut().flat_map(|asks| std::iter::from_fn(|| asks.try_recv().ok()));
+    asks.take(ASKED_MAX).collect()
+}
+
 /// Waits for what publishers ask; where there is no gate, for ever.
 pub(super) async fn next(asks: &mut Option<Asks>, asked: &mut Vec<Ask>) {
     let count = match asks {

@@ -21,6 +21,7 @@ pub(crate) struct Input {
     pub(crate) arrived_ms: i64,
     /// How many times it was derived from other events.
     pub(crate) depth: u32,
+    pub(crate) key: Option<Arc<str>>,
 }
 
 impl Input {
@@ -31,7 +32,7 @@ impl Input {
 
     /// An event as it was read.
     pub(super) fn observed(observed: &Observed, arrived_ms: i64, offset: u64) -> Self {
-        let Observed { event, id, time_ms, depth } = observed;
+        let Observed { event, id, time_ms, depth, key } = observed;
         Self {
             event: Arc::clone(event),
             id: Arc::clone(id),
@@ -39,6 +40,7 @@ impl Input {
             time_ms: *time_ms,
             arrived_ms,
             depth: *depth,
+            key: key.clone(),
         }
     }
 }
@@ -52,23 +54,53 @@ pub(crate) trait Logic: Send {
     fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String>;
 
     /// Takes an event that is held until the verdict is known; `None` where too many are under way. The same event comes to
-    /// [`take`](Self::take) when it was published.
+    /// [`take`](Self::take) when it was published. Only what has a gate is asked.
     ///
     /// # Errors
     /// As of [`take`](Self::take).
-    fn judge(&mut self, input: &Arc<Input>) -> Result<Option<Verdict>, String>;
+    fn judge(&mut self, _input: &Arc<Input>) -> Result<Option<Verdict>, String> {
+        Ok(None)
+    }
 
     /// Says of an event what [`judge`](Self::judge) would, and changes nothing; `None` where that would cost too much.
-    fn rehearse(&self, input: &Arc<Input>) -> Option<Verdict>;
+    fn rehearse(&self, _input: &Arc<Input>) -> Option<Verdict> {
+        None
+    }
 
     /// Forgets an event that was judged.
     ///
     /// # Errors
     /// As of [`take`](Self::take).
-    fn withdraw(&mut self, input: &Arc<Input>) -> Result<(), String>;
+    fn withdraw(&mut self, _input: &Arc<Input>) -> Result<(), String> {
+        Ok(())
+    }
 
     /// The offset of the oldest input that is still needed; `None` where none is.
     fn needs(&self) -> Option<u64>;
+
+    /// What it knows, where that is to be kept now, so that the inputs up to here are needed no more. It goes on as one does to which
+    /// [`restore`](Self::restore) gives that.
+    fn state(&mut self, _is_wanted: bool) -> Option<Box<[u8]>> {
+        None
+    }
+
+    /// Goes on from what was kept.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    fn restore(&mut self, _state: &[u8]) -> Result<(), String> {
+        Err("it keeps nothing".to_owned())
+    }
+
+    /// What went wrong with the last input, where it went on without that.
+    fn problem(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Constraints in its store, where it has one.
+    fn stored(&self) -> Option<u64> {
+        None
+    }
 
     /// How many evaluations the inputs caused.
     fn evaluations(&self) -> u64;

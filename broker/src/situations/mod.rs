@@ -1,15 +1,19 @@
 //! Situations: clients of the broker's own, which publish what they find in the events that come to them.
 //!
 //! A situation has a durable subscription like any other client, and reads its session's deliveries in their order. Its document
-//! stands beside that subscription on disk. Its state does not: it follows from the deliveries that the situation has not
-//! acknowledged, which are those that it still needs, and is built anew from them after a restart ([`runner`]).
+//! stands beside that subscription on disk. The state of a check follows from the deliveries that it has not acknowledged, which are
+//! those that it still needs, and is built anew from them after a restart. That of a rule set is written from time to time, and it
+//! goes on from there with the deliveries behind it ([`runner`]).
 
 mod checks;
+mod explain;
 mod figures;
 mod finding;
 mod gate;
 mod judging;
 mod logic;
+mod publishing;
+mod rules;
 mod runner;
 mod series;
 mod share;
@@ -23,10 +27,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
-use wire::ExplainedCheck;
 
 use crate::config::Config;
-use crate::ingest::feature::{FeatureReader, Observed, Rehearsed};
+use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::{PAUSED, Prepared, SITUATION, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Confinement};
 use crate::metrics::Metrics;
@@ -40,7 +43,7 @@ pub(crate) use finding::Finding;
 use gate::Gates;
 pub(crate) use gate::{GatePlan, Held, Judged, Verdict};
 pub(crate) use logic::{Input, Logic, Plan};
-use runner::Runner;
+use runner::{Past, Runner};
 use series::{Label, Series};
 use share::Shares;
 
@@ -49,6 +52,8 @@ use share::Shares;
 pub(crate) enum Kind {
     /// Constraints on the events of some time.
     Checks,
+    /// Rules by which events derive, merge and cancel one another.
+    Rules,
 }
 
 impl Kind {
@@ -56,11 +61,12 @@ impl Kind {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Checks => "checks",
+            Self::Rules => "rules",
         }
     }
 
     fn of(name: &str) -> Option<Self> {
-        (name == Self::Checks.name()).then_some(Self::Checks)
+        [Self::Checks, Self::Rules].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -184,23 +190,9 @@ impl Situations {
         self.stage.gates.hold(behalf, &event.event)
     }
 
-    /// The checks that an event would break if it were published now.
-    pub(crate) async fn explain(
-        &self,
-        behalf: Behalf<'_>,
-        rehearsed: &Rehearsed,
-        observed: &Observed,
-    ) -> Vec<ExplainedCheck> {
-        let held = (!rehearsed.is_alarm).then(|| self.stage.gates.hold(behalf, &rehearsed.event)).flatten();
-        match held {
-            Some(held) => held.rehearsed(behalf, observed).await,
-            None => Vec::new(),
-        }
-    }
-
     /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.
     pub(crate) fn restore(&self, found: Vec<RestoredSituation>) {
-        for RestoredSituation { client, version, stored, tenant, confinement, told } in found {
+        for RestoredSituation { client, version, stored, tenant, confinement, told, state } in found {
             let Some((kind, name)) = kind_and_name(tenant::outside(&client)) else { continue };
             let owner = tenant.as_deref().unwrap_or_default().into();
             let key = Key { kind, tenant: owner, name: name.into() };
@@ -209,7 +201,7 @@ impl Situations {
                     let figures = Figures::default();
                     figures.pause(stored.is_paused);
                     let situation = Situation { key, client, version, tenant, confinement, plan, figures };
-                    self.serve(situation, told);
+                    self.serve(situation, Past { told, state });
                 }
                 Err(refusal) => {
                     let why = refusal.problem().detail;
@@ -227,6 +219,7 @@ impl Situations {
     fn read(&self, kind: Kind, name: &str, text: &str) -> Result<Plan, ApiError> {
         match kind {
             Kind::Checks => checks::read(&self.stage.host, name, text),
+            Kind::Rules => rules::read(&self.stage.host, name, text),
         }
     }
 
@@ -299,7 +292,7 @@ impl Situations {
             self.forget(&situation.client).await?;
         }
         self.install(&situation.client, subscription).await?;
-        Ok((self.serve(situation, 0).shown(), before.is_some()))
+        Ok((self.serve(situation, Past::default()).shown(), before.is_some()))
     }
 
     /// Its document, with what it does.
@@ -354,11 +347,11 @@ impl Situations {
         self.forget(&situation.client).await
     }
 
-    /// Serves a situation. Deliveries up to `told`, as the broker numbers findings, were found in another run.
-    fn serve(&self, situation: Situation, told: u64) -> Arc<Situation> {
+    /// Serves a situation.
+    fn serve(&self, situation: Situation, past: Past) -> Arc<Situation> {
         let situation = Arc::new(situation);
         let asks = self.stage.gates.open(&situation);
-        let runner = Runner::start(&self.stage, &situation, told, asks);
+        let runner = Runner::start(&self.stage, &situation, past, asks);
         let mut all = self.all();
         let label = self.series().open(situation.key.kind, &situation.key.name);
         all.insert(situation.key.clone(), Served { situation: Arc::clone(&situation), runner, label });

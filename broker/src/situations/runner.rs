@@ -1,50 +1,55 @@
 //! The task of one situation: it reads the situation's session, and publishes what is found.
 //!
 //! What a situation has to know after a restart is in its session: it acknowledges a delivery only when it needs neither that one
-//! nor any before it. The deliveries that come again build its state; what it finds in them was published before, up to a number that the
+//! nor any before it, or when what it knows was kept after it. The deliveries that come again build its state; what it finds in them was published before, up to a number that the
 //! shards write in the same commit as the findings' own deliveries, and is left out.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use futures_util::future::BoxFuture;
 use matcher::live::Cause;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::finding::without_ids;
 use super::gate::Asks;
 use super::judging;
+use super::publishing::Window;
 use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
-use crate::ingest::Confinement;
 use crate::ingest::subscription::quoted;
-use crate::model::completion::Completion;
 use crate::model::delivery::Entry;
 use crate::model::error::ApiError;
-use crate::model::event::{Origin, Published};
 use crate::outbox::{Bounds, Outbox};
-use crate::sessions::Resume;
-use crate::shard::{Coming, Command};
+use crate::sessions::{Resume, State};
+use crate::shard::Command;
+use crate::store::StoredState;
 
 /// Bytes of deliveries that are evaluated at once, and after which others have a turn.
 const BATCH_BYTES: usize = 262_144;
 
-/// Time after which others have a turn.
+/// Time after which others have a turn; where events are held, their publishers.
 const TURN: Duration = Duration::from_millis(50);
+const TURN_OF_GATE: Duration = Duration::from_millis(1);
 
 /// How often the memory that a situation takes is looked at, at most; and no more than a thousandth of the time goes into that, since
 /// held events wait meanwhile.
 const MEASURE_EVERY: Duration = Duration::from_secs(1);
 
-/// Findings of one input, at most: their numbers are in the lower bits of a finding's number.
-const FINDINGS_BITS: u32 = 16;
-
 /// How long to wait before something that the broker refused is tried again.
-const RETRY: Duration = Duration::from_millis(100);
+pub(super) const RETRY: Duration = Duration::from_millis(100);
 
 /// Inputs after which what is needed no more is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1_024;
+
+/// What another run of the broker left of a situation.
+#[derive(Default)]
+pub(super) struct Past {
+    /// The number of the last finding that was published.
+    pub(super) told: u64,
+    pub(super) state: Option<StoredState>,
+}
 
 /// The task of a situation.
 pub(super) struct Runner {
@@ -56,7 +61,7 @@ impl Runner {
     pub(super) fn start(
         stage: &Arc<Stage>,
         situation: &Arc<Situation>,
-        told: u64,
+        past: Past,
         asks: Option<Asks>,
     ) -> Self {
         let ended = CancellationToken::new();
@@ -66,8 +71,10 @@ impl Runner {
             holding: stage.shares.begin(&situation.key.tenant),
             measure_at: Instant::now(),
             name: quoted(&situation.version),
-            told,
+            told: past.told,
+            state: past.state,
             acknowledged: 0,
+            acking: None,
             findings: Window::default(),
             asks,
             verdicts: 0,
@@ -99,33 +106,19 @@ pub(super) struct Work {
     /// The id of the subscription, as JSON.
     name: String,
     /// The number of the last finding of another run.
-    told: u64,
+    pub(super) told: u64,
+    /// What it knew when that was kept last.
+    state: Option<StoredState>,
     acknowledged: u64,
-    findings: Window,
+    /// An acknowledgement that is on its way. Held events do not wait for it.
+    acking: Option<BoxFuture<'static, Result<u64, ApiError>>>,
+    pub(super) findings: Window,
     /// What the publishers of held events ask.
     pub(super) asks: Option<Asks>,
     /// Verdicts that were listed.
     pub(super) verdicts: u64,
     /// Whether the last verdicts took so little time that the next ones need no thread of their own.
     pub(super) is_light: bool,
-}
-
-/// Findings of the second at hand.
-#[derive(Default)]
-pub(super) struct Window {
-    began: Option<Instant>,
-    count: u32,
-}
-
-impl Window {
-    /// Whether one more may come.
-    pub(super) fn takes(&mut self, now: Instant, limit: u32) -> bool {
-        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
-            (self.began, self.count) = (Some(now), 0);
-        }
-        self.count += 1;
-        limit == 0 || self.count <= limit
-    }
 }
 
 /// What is left of the logic after a batch.
@@ -135,6 +128,8 @@ struct Evaluated {
     last: u64,
     /// Entries that were not taken in yet.
     rest: std::vec::IntoIter<Entry>,
+    /// What the logic knows, where that is to be kept.
+    state: Option<Box<[u8]>>,
     /// Memory that the logic takes, and how long it took to find that, where that was to be done.
     measured: Option<(usize, Duration)>,
 }
@@ -173,8 +168,8 @@ impl Work {
             client: Arc::clone(&situation.client),
             connection: outbox.connection,
         };
-        let mut logic = (situation.plan.begin)();
-        situation.figures.begins(logic.engine());
+        let mut logic = self.begin();
+        situation.figures.begins(logic.engine(), logic.stored());
         let mut batch = Vec::new();
         let mut is_behind = true;
         loop {
@@ -193,6 +188,12 @@ impl Work {
                     logic = self.judge(logic, asked).await?;
                     continue;
                 }
+                acked = acked(&mut self.acking) => {
+                    self.acking = None;
+                    // What was refused is acknowledged with the next ones.
+                    self.acknowledged = acked.unwrap_or(self.acknowledged);
+                    continue;
+                }
             };
             if let Some(close) = ended {
                 // The broker stops, or the client was deleted.
@@ -204,58 +205,83 @@ impl Work {
                 self.wait_for_time().await;
                 let evaluated = self.evaluate(logic, entries).await?;
                 entries = evaluated.rest;
-                logic = self.fit(evaluated.logic, evaluated.measured);
-                let needs = logic.needs();
+                let (fitting, is_anew) = self.fit(evaluated.logic, evaluated.measured);
+                logic = fitting;
+                let state = if is_anew { logic.state(true) } else { evaluated.state };
                 self.publish(evaluated.findings).await?;
-                self.acknowledge(needs, evaluated.last).await?;
+                if let Some(state) = state {
+                    self.keep(evaluated.last, state).await?;
+                }
+                self.acknowledge(logic.needs(), evaluated.last);
+                let asked = if is_behind { Vec::new() } else { judging::ready(&mut self.asks) };
+                if !asked.is_empty() {
+                    logic = self.judge(logic, asked).await?;
+                }
             }
         }
     }
 
     /// Waits while its tenant has taken more of the threads' time than its share. Without tenants there is nobody to wait for.
-    async fn wait_for_time(&self) {
+    async fn wait_for_time(&mut self) {
         let wait = self.holding.share.wait(Instant::now());
         if self.situation.tenant.is_none() || wait.is_zero() {
             return;
         }
         self.situation.figures.problem(
-            "its tenant's checks took more of the threads' time than their share (situations.tenant_time_share), so that they wait",
+            "its tenant's checks and rule sets took more of the threads' time than their share (situations.tenant_time_share), so that they wait",
         );
         tokio::time::sleep(wait).await;
     }
 
-    /// The logic, or a new one where its state is too much for its tenant.
-    fn fit(&mut self, logic: Box<dyn Logic>, measured: Option<(usize, Duration)>) -> Box<dyn Logic> {
-        let Some((bytes, took)) = measured else { return logic };
+    /// The logic as it was kept last, or at its beginning.
+    fn begin(&self) -> Box<dyn Logic> {
+        let mut logic = (self.situation.plan.begin)();
+        if let Some(kept) = &self.state
+            && let Err(why) = logic.restore(&kept.state)
+        {
+            logic = self.situation.anew(&format!("what was kept of it cannot be read ({why})"));
+        }
+        logic
+    }
+
+    /// The logic, or a new one where its state is too much for its tenant; whether it is a new one.
+    fn fit(&mut self, logic: Box<dyn Logic>, measured: Option<(usize, Duration)>) -> (Box<dyn Logic>, bool) {
+        let Some((bytes, took)) = measured else { return (logic, false) };
         self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 1_000);
         let limit = self.stage.host.config.situations.tenant_state_bytes;
         if !self.holding.is_too_much(bytes, limit) {
-            return logic;
+            return (logic, false);
         }
         self.holding.is_too_much(0, limit);
-        self.situation.anew(&format!(
-            "it knew {bytes} bytes, and its tenant's checks together more than {limit} (situations.tenant_state_bytes)"
-        ))
+        let logic = self.situation.anew(&format!(
+            "it knew {bytes} bytes, and its tenant's checks and rule sets together more than {limit} (situations.tenant_state_bytes)"
+        ));
+        (logic, true)
     }
 
     /// Takes the entries in, on a thread beside those that serve everybody.
     async fn evaluate(
-        &self,
+        &mut self,
         mut logic: Box<dyn Logic>,
         mut rest: std::vec::IntoIter<Entry>,
     ) -> Result<Evaluated, ApiError> {
         let (share, is_measured) = (Arc::clone(&self.holding.share), self.measure_at <= Instant::now());
         let (stage, situation, name) =
             (Arc::clone(&self.stage), Arc::clone(&self.situation), self.name.clone());
+        let kept_up_to = self.state.as_ref().map_or(0, |state| state.offset);
         let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
         let work = move || {
             let (mut findings, mut last) = (Vec::new(), 0);
             let turn = Instant::now();
             let figures = &situation.figures;
-            while turn.elapsed() < TURN
+            let turn_max = if situation.plan.gate.is_some() { TURN_OF_GATE } else { TURN };
+            while turn.elapsed() < turn_max
                 && let Some(entry) = rest.next()
             {
                 match entry {
+                    // It knows of them, and has not acknowledged them yet.
+                    Entry::Gap(gap) if gap.to <= kept_up_to => last = gap.to,
+                    Entry::Delivery(delivery) if delivery.offset <= kept_up_to => last = delivery.offset,
                     Entry::Gap(gap) => {
                         last = gap.to;
                         logic = situation.anew(&format!("inputs were lost ({})", gap.reason.text()));
@@ -276,6 +302,10 @@ impl Work {
                             figures.took(began.elapsed(), logic.engine());
                         }
                         figures.evaluations.fetch_add(evaluations, Ordering::Relaxed);
+                        if let Some(problem) = logic.problem() {
+                            figures.dropped.fetch_add(1, Ordering::Relaxed);
+                            figures.problem(problem);
+                        }
                         if let Err(why) = taken {
                             logic = situation.anew(&why);
                         }
@@ -285,114 +315,48 @@ impl Work {
             }
             let measuring = Instant::now();
             let measured = is_measured.then(|| (logic.bytes(), measuring.elapsed()));
+            let state = logic.state(false);
+            figures.note_stored(logic.stored());
             share.pay(Instant::now(), turn.elapsed());
-            Evaluated { logic, findings, last, rest, measured }
+            Evaluated { logic, findings, last, rest, state, measured }
         };
         let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
         evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))
     }
 
-    /// Publishes what was found, and waits until it is in force and safe. What the broker cannot take now is tried again.
-    async fn publish(&mut self, findings: Vec<Finding>) -> Result<(), ApiError> {
-        let mut texts = Vec::new();
-        let mut events = Vec::new();
-        let by = self.situation.by();
-        let (mut offset, mut index) = (0, 0);
-        for finding in findings {
-            index = if finding.offset == offset { index + 1 } else { 0 };
-            offset = finding.offset;
-            let number = offset << FINDINGS_BITS | index;
-            if number <= self.told || index >> FINDINGS_BITS > 0 {
-                continue;
-            }
-            match self.event(&finding, &by, number) {
-                Ok(published) => {
-                    texts.push(published.body.text.clone());
-                    events.push(published);
-                }
-                Err(why) => {
-                    self.situation.figures.dropped.fetch_add(1, Ordering::Relaxed);
-                    self.situation.figures.problem(why);
-                }
-            }
-        }
-        let receipt = Completion::new();
-        let coming = |event| Coming { event, pass: None, receipt: Some(Arc::clone(&receipt)) };
-        let mut events: Vec<_> = events.into_iter().map(coming).collect();
-        let count = events.len() as u64;
-        while !events.is_empty() {
-            match self.stage.host.shards.publish(&mut events).await {
-                Ok(()) => {}
-                Err(ApiError::Stopping) => return Err(ApiError::Stopping),
-                Err(refusal) => {
-                    self.situation.figures.problem(refusal.problem().detail.unwrap_or_default());
-                    tokio::time::sleep(RETRY).await;
-                }
-            }
-        }
-        receipt.settled().await?;
-        self.stage.host.metrics.events.add(count);
-        for text in texts {
-            self.situation.figures.found(text);
-        }
+    /// Keeps what it knows after a delivery, so that it needs neither that one nor any before it.
+    async fn keep(&mut self, offset: u64, state: Box<[u8]>) -> Result<(), ApiError> {
+        let stored = StoredState { offset, state };
+        let state = State { version: Arc::clone(&self.situation.version), stored: stored.clone() };
+        let keep = |client, reply| Command::Ack { client, offset, state: Some(Box::new(state)), reply };
+        self.stage.host.shards.ask(&self.situation.client, keep).await??;
+        (self.acknowledged, self.state) = (offset, Some(stored));
         Ok(())
-    }
-
-    /// The event of a finding; the error says why there is none.
-    fn event(&mut self, finding: &Finding, by: &str, number: u64) -> Result<Published, String> {
-        let settings = &self.stage.host.config;
-        let (depth_max, limit) = (settings.limits.derived_depth, settings.situations.findings_per_second);
-        if finding.depth >= depth_max {
-            if self.situation.figures.dropped.load(Ordering::Relaxed) == 0 {
-                tracing::warn!(
-                    by,
-                    depth_max,
-                    "events are derived from events again and again: the deepest are not published"
-                );
-            }
-            return Err(format!(
-                "events were derived {depth_max} times one from another (limits.derived_depth)"
-            ));
-        }
-        if !self.findings.takes(Instant::now(), limit) {
-            return Err(format!("more than {limit} were found in a second (situations.findings_per_second)"));
-        }
-        let limit = settings.situations.tenant_findings_per_second;
-        if !self.holding.share.takes_finding(Instant::now(), limit) {
-            return Err(format!(
-                "its tenant's checks found more than {limit} in a second (situations.tenant_findings_per_second)"
-            ));
-        }
-        let text = finding.event(by, &self.situation.version, number);
-        let published = self.stage.host.features.parse_own(self.situation.behalf(), &text);
-        let mut published = published.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
-        self.veil(&mut published);
-        Ok(published.derived(Origin {
-            client: Arc::clone(&self.situation.client),
-            version: Arc::clone(&self.situation.version),
-            number,
-        }))
-    }
-
-    /// Keeps ids of the events that it follows from to readers who may see them. Without tokens nobody is confined.
-    fn veil(&self, published: &mut Published) {
-        if self.stage.host.config.wants_tokens()
-            && let Some(text) = without_ids(&published.body.text)
-        {
-            published.veil(self.situation.confinement.as_deref().map(Confinement::text), text.into());
-        }
     }
 
     /// Acknowledges what is needed no more, now and then.
-    async fn acknowledge(&mut self, needs: Option<u64>, last: u64) -> Result<(), ApiError> {
+    fn acknowledge(&mut self, needs: Option<u64>, last: u64) {
         let free = needs.map_or(last, |needed| needed.saturating_sub(1).min(last));
-        if free <= self.acknowledged || (needs.is_some() && free < self.acknowledged + ACKNOWLEDGE_EVERY) {
-            return Ok(());
+        let is_due =
+            free > self.acknowledged && (needs.is_none() || free >= self.acknowledged + ACKNOWLEDGE_EVERY);
+        if self.acking.is_some() || !is_due {
+            return;
         }
-        let acknowledge = |client, reply| Command::Ack { client, offset: free, reply };
-        self.stage.host.shards.ask(&self.situation.client, acknowledge).await??;
-        self.acknowledged = free;
-        Ok(())
+        let (stage, client) = (Arc::clone(&self.stage), Arc::clone(&self.situation.client));
+        let acknowledge = async move {
+            let acknowledge = |client, reply| Command::Ack { client, offset: free, state: None, reply };
+            stage.host.shards.ask(&client, acknowledge).await??;
+            Ok(free)
+        };
+        self.acking = Some(Box::pin(acknowledge));
+    }
+}
+
+/// Waits for an acknowledgement that is on its way; for ever where none is.
+async fn acked(acking: &mut Option<BoxFuture<'static, Result<u64, ApiError>>>) -> Result<u64, ApiError> {
+    match acking {
+        Some(acking) => acking.await,
+        None => std::future::pending().await,
     }
 }
 

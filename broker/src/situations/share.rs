@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use super::runner::Window;
+use super::publishing::Window;
 use crate::config;
 
 /// Time of threads that a tenant may save up.

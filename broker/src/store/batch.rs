@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use super::keys::{self, Table};
 use super::records::{
     BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredLive, StoredMatch, StoredPosition,
-    StoredPush, StoredSession, StoredStanding, seal,
+    StoredPush, StoredSession, StoredStanding, StoredState, seal,
 };
 use crate::model::delivery::SubscriptionIds;
 use crate::model::record::{BodyId, StoredBody};
@@ -191,6 +191,11 @@ impl Batch {
     /// A client is sent no push messages any more.
     pub(crate) fn remove_push(&mut self, client: &str) {
         self.remove(Table::Push, &keys::of_client(client));
+    }
+
+    /// What a situation knows, which a version of its document names; the last one wins.
+    pub(crate) fn put_state(&mut self, client: &str, version: &str, state: &StoredState) {
+        self.put(Table::States, &keys::within(client, version.as_bytes()), state);
     }
 
     /// How far a session has come; the last one wins.

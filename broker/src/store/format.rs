@@ -13,9 +13,9 @@ use super::tail::NumberedRow;
 use crate::config::WorldName;
 
 /// Version of all of this, and the only one that is read; a file of the one before becomes one of this. Whoever changes what is written counts it up.
-pub(super) const FORMAT: u32 = 5;
-/// The version before, which has no table of push subscriptions.
-const FORMAT_BEFORE: &str = "4";
+pub(super) const FORMAT: u32 = 6;
+/// The version before, which has no table of states.
+const FORMAT_BEFORE: &str = "5";
 
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
@@ -149,7 +149,7 @@ pub(super) fn upgrade(database: &Database, path: &Path) -> Result<(), StoreError
     };
     let upgrade = || {
         let txn = begin(database)?;
-        txn.open_table(Table::Push.rows())?;
+        txn.open_table(Table::States.rows())?;
         txn.open_table(META)?.insert("format", &*FORMAT.to_string())?;
         Ok::<_, redb::Error>(txn.commit()?)
     };

@@ -15,7 +15,7 @@ use super::recovery::Contents;
 use super::tail::{self, NumberedRow};
 use super::{
     Batch, Recovered, StoreError, StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession,
-    StoredStanding, kept,
+    StoredStanding, StoredState, kept,
 };
 use crate::model::delivery::{SubscriptionIds, Transition};
 use crate::sessions::Disk as _;
@@ -47,6 +47,7 @@ pub fn store_record(data: &[u8]) {
         Table::Bodies => check_record::<BodyRecord<'_>>(table, key, &value, &mut written),
         Table::Wipe => check_record::<()>(table, key, &value, &mut written),
         Table::Push => check_record::<StoredPush>(table, key, &value, &mut written),
+        Table::States => check_record::<StoredState>(table, key, &value, &mut written),
     }
     let mut faults = 0;
     let mut contents = Contents::default();

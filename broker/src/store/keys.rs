@@ -27,10 +27,12 @@ pub(super) enum Table {
     Wipe = 7,
     /// client 0x00 -> push subscription
     Push = 8,
+    /// client 0x00 subscription -> state of a situation
+    States = 9,
 }
 
 impl Table {
-    pub(super) const ALL: [Self; 9] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::Subscriptions,
         Self::Positions,
         Self::Sessions,
@@ -40,11 +42,12 @@ impl Table {
         Self::Bodies,
         Self::Wipe,
         Self::Push,
+        Self::States,
     ];
     /// Tables whose keys begin with a client's name. The table of kept matches, which has changes of its own, is not among
     /// them.
-    pub(super) const OF_CLIENTS: [Self; 5] =
-        [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Standings, Self::Push];
+    pub(super) const OF_CLIENTS: [Self; 6] =
+        [Self::Subscriptions, Self::Positions, Self::Sessions, Self::Standings, Self::Push, Self::States];
 
     pub(super) fn numbered(number: u8) -> Option<Self> {
         Self::ALL.get(usize::from(number)).copied()
@@ -65,6 +68,7 @@ impl Table {
             Self::Bodies => "bodies",
             Self::Wipe => "wipe",
             Self::Push => "push",
+            Self::States => "states",
         }
     }
 }

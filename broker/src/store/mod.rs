@@ -79,7 +79,7 @@ pub(crate) use error::StoreError;
 pub(crate) use figures::Figures;
 pub(crate) use headroom::{Accepted, Shortage};
 pub(crate) use records::{
-    StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding,
+    StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState,
 };
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
 pub(crate) use wiping::wipe;

@@ -52,6 +52,21 @@ impl std::fmt::Debug for StoredPush {
     }
 }
 
+/// The state of a situation.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredState {
+    /// The last delivery that is in it.
+    pub(crate) offset: u64,
+    pub(crate) state: Box<[u8]>,
+}
+
+/// Without the contents of events.
+impl std::fmt::Debug for StoredState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "StoredState(up to {}, {} bytes)", self.offset, self.state.len())
+    }
+}
+
 /// A live event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredLive {

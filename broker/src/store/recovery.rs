@@ -15,7 +15,7 @@ use super::kept::read_row;
 use super::keys::{self, NO_KEY, Table};
 use super::records::{
     BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredLive, StoredMatch, StoredPosition, StoredPush,
-    StoredSession, StoredStanding, unseal,
+    StoredSession, StoredStanding, StoredState, unseal,
 };
 use super::window::{Changes, Point, Window};
 use crate::model::delivery::SubscriptionIds;
@@ -44,6 +44,8 @@ pub(crate) struct RecoveredClient {
     pub(crate) confinement: Option<Arc<str>>,
     pub(crate) position: Option<StoredPosition>,
     pub(crate) push: Option<StoredPush>,
+    /// The state of a situation, with the version of its document.
+    pub(crate) state: Option<(Arc<str>, StoredState)>,
     /// Subscriptions, in the order of their ids.
     pub(crate) subscriptions: Vec<RecoveredSubscription>,
     /// Kept matches, in the order of their offsets.
@@ -103,6 +105,7 @@ pub(super) struct ClientContents {
     pub(super) confinement: Option<Arc<str>>,
     pub(super) position: Option<StoredPosition>,
     pub(super) push: Option<StoredPush>,
+    pub(super) state: Option<(Arc<str>, StoredState)>,
     pub(super) subscriptions: Vec<RecoveredSubscription>,
     pub(super) kept: Vec<StoredMatch>,
     /// Subscription and object of standings whose subscription there is not.
@@ -296,6 +299,11 @@ impl Contents {
             Table::Positions => self.client(owned(key)?.0).position = Some(unseal(table, key, value)?),
             Table::Sessions => self.client(owned(key)?.0).session = Some(unseal(table, key, value)?),
             Table::Push => self.client(owned(key)?.0).push = Some(unseal(table, key, value)?),
+            Table::States => {
+                let (client, version) = owned(key)?;
+                let version = text_of(version)?.into();
+                self.client(client).state = Some((version, unseal(table, key, value)?));
+            }
             Table::Kept => return Err("is a change of its own"),
             Table::Standings => {
                 let (client, rest) = owned(key)?;
@@ -440,6 +448,7 @@ impl ClientContents {
             confinement: None,
             position: None,
             push: None,
+            state: None,
             subscriptions,
             kept,
             loose,
@@ -447,7 +456,7 @@ impl ClientContents {
     }
 
     fn recover(self, bodies: &HashMap<BodyId, RecoveredBody>, cleanup: &mut Cleanup) -> RecoveredClient {
-        let Self { name, session, confinement, position, push, subscriptions, kept, loose } = self;
+        let Self { name, session, confinement, position, push, state, subscriptions, kept, loose } = self;
         cleanup.dangling_count += loose.len() as u64;
         for (subscription, object) in loose {
             cleanup.batch.remove_standing(&name, &subscription, &object);
@@ -461,7 +470,7 @@ impl ClientContents {
             }
         };
         let kept = kept.into_iter().filter_map(with_body).collect();
-        RecoveredClient { name, session, confinement, position, push, subscriptions, kept }
+        RecoveredClient { name, session, confinement, position, push, state, subscriptions, kept }
     }
 }
 
@@ -487,7 +496,8 @@ fn say(table: Table, key: &[u8], what: &str) -> String {
         | Table::Standings
         | Table::Live
         | Table::Wipe
-        | Table::Push => {
+        | Table::Push
+        | Table::States => {
             format!("{:?}", String::from_utf8_lossy(key))
         }
     };
@@ -505,6 +515,7 @@ pub(super) fn body_of(table: Table, key: &[u8], value: &[u8]) -> Result<Option<u
         | Table::Standings
         | Table::Bodies
         | Table::Wipe
-        | Table::Push => Ok(None),
+        | Table::Push
+        | Table::States => Ok(None),
     }
 }

@@ -31,6 +31,7 @@ mod meaning;
 mod operations;
 mod pages;
 mod push;
+mod rule_sets;
 mod rules;
 mod situations;
 mod slow_reader;

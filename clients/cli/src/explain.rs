@@ -113,6 +113,7 @@ fn tree(explained: &Explanation, palette: Palette) -> String {
         filters,
         inside,
         checks,
+        derived,
         why,
     } = explained;
     let mut text = String::new();
@@ -136,6 +137,11 @@ fn tree(explained: &Explanation, palette: Palette) -> String {
     };
     let inside = if *inside { ", inside now" } else { "" };
     line(1, palette.paint(DIM, &format!("event: {}{life}{inside}", id.as_deref().unwrap_or("a new one"))));
+    if let Some(derived) = derived {
+        let rule = derived.rule.as_ref().map(|rule| format!(", {}", plain(rule))).unwrap_or_default();
+        let from: Vec<_> = derived.from.iter().map(|id| plain(id)).collect();
+        line(1, format!("derived by {}{rule} from {}", plain(&derived.by), from.join(", ")));
+    }
     for check in checks {
         let (name, links) = (plain(&check.check), check.links.iter().map(of_link));
         let does = if check.on_violation == OnViolation::Drop { "holds it back" } else { "marks it" };

@@ -124,13 +124,13 @@ pub enum OnViolation {
     Drop,
 }
 
-/// What a check does.
+/// What a check or a rule set does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SituationActivity {
     /// Events that came to it.
     pub inputs: u64,
-    /// How often it was evaluated.
+    /// How often it was evaluated; of a rule set, the facts that were added.
     pub evaluations: u64,
     /// Events that it published.
     pub published: u64,
@@ -142,7 +142,7 @@ pub struct SituationActivity {
     pub p99_us: f64,
     /// The engine at work.
     pub engine: String,
-    /// Findings that were not published, and events that were refused to their publishers.
+    /// Findings that were not published, events that were refused to their publishers, and facts that were undone.
     pub dropped: u64,
     /// Events that were marked.
     #[serde(default)]
@@ -152,6 +152,9 @@ pub struct SituationActivity {
     pub passed: u64,
     /// How often it began anew, for inputs were lost.
     pub restarts: u64,
+    /// Constraints in the store of a rule set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraints: Option<u64>,
     /// Whether it is paused.
     pub paused: bool,
     /// What last went wrong.

@@ -73,8 +73,24 @@ pub struct Explanation {
     /// Checks that would hold the event, which is not published yet; absent where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<ExplainedCheck>,
+    /// How a check or a rule set came to publish the event, while that is among what it found last; absent for other events.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub derived: Option<ExplainedDerivation>,
     /// All of it in a sentence.
     pub why: String,
+}
+
+/// How an event was derived from others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ExplainedDerivation {
+    /// The check or the rule set, such as `rules/traffic`.
+    pub by: String,
+    /// The rule, by its name or its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Ids of the events that it follows from.
+    pub from: Vec<String>,
 }
 
 /// A check that the event would break.

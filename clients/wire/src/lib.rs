@@ -12,6 +12,7 @@ mod frame;
 mod problem;
 mod push;
 mod query;
+mod rules;
 #[cfg(feature = "openapi")]
 mod schema;
 
@@ -23,11 +24,12 @@ pub use document::{
 };
 pub use explain::{
     AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCheck, ExplainedCondition,
-    ExplainedConstraint, ExplainedEvent, ExplainedFilter, ExplainedNearest, ExplainedPosition,
-    ExplainedReach, Explanation, Truth,
+    ExplainedConstraint, ExplainedDerivation, ExplainedEvent, ExplainedFilter, ExplainedNearest,
+    ExplainedPosition, ExplainedReach, Explanation, Truth,
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};
 pub use problem::{Fault, Link, PROBLEM_PREFIX, Problem};
 pub use push::{PushKey, PushKeys, PushState, PushSubscription};
 pub use query::{ClientPosition, CollectionKind, LiveEvents};
+pub use rules::{FactRule, Publication, RuleSet};

@@ -257,7 +257,7 @@ impl Simulation {
         self.trace.add(format!("ack {client} {offset}"));
         let (shards, name) = (self.broker().shards.clone(), client.as_str().into());
         let future = Box::pin(async move {
-            let ack = |client, reply| Command::Ack { client, offset, reply };
+            let ack = |client, reply| Command::Ack { client, offset, state: None, reply };
             shards.ask(&name, ack).await??;
             Ok(Done::Other(false))
         });

@@ -111,7 +111,7 @@ fn a_file_of_the_format_before_is_taken_up() {
     let database = redb::Database::open(&file).expect("it opens");
     let txn = database.begin_write().expect("a transaction");
     let meta = redb::TableDefinition::<&str, &str>::new("meta");
-    txn.open_table(meta).expect("there is a table").insert("format", "4").expect("it is written");
+    txn.open_table(meta).expect("there is a table").insert("format", "5").expect("it is written");
     assert!(txn.delete_table(keys::Table::Push.rows()).expect("it is deleted"));
     txn.commit().expect("it is committed");
     drop(database);

@@ -39,6 +39,13 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("get", "/v1/checks/{name}/findings", "admin"),
     ("post", "/v1/checks/{name}/pause", "admin"),
     ("post", "/v1/checks/{name}/resume", "admin"),
+    ("get", "/v1/rules", "admin"),
+    ("put", "/v1/rules/{name}", "admin"),
+    ("get", "/v1/rules/{name}", "admin"),
+    ("delete", "/v1/rules/{name}", "admin"),
+    ("get", "/v1/rules/{name}/findings", "admin"),
+    ("post", "/v1/rules/{name}/pause", "admin"),
+    ("post", "/v1/rules/{name}/resume", "admin"),
     ("get", "/v1/stats", "admin"),
     ("get", "/v1/stats/history", "admin"),
     ("get", "/metrics", "admin"),
@@ -78,7 +85,16 @@ impl Call {
                 let formula = json!({"forall": "a", "in": "all", "that": "TRUE"});
                 json!({"contexts": {"all": {"for_s": 1}}, "formula": formula})
             }
-            ("post", "/v1/checks/{name}/pause" | "/v1/checks/{name}/resume") => return None,
+            ("put", "/v1/rules/{name}") => {
+                json!({"facts": {"seen": {"args": ["@id"]}}, "program": "seen(X) \\ seen(X) <=> true."})
+            }
+            (
+                "post",
+                "/v1/checks/{name}/pause"
+                | "/v1/checks/{name}/resume"
+                | "/v1/rules/{name}/pause"
+                | "/v1/rules/{name}/resume",
+            ) => return None,
             ("post" | "put", path) => panic!("{path}: say here what it is sent"),
             _ => return None,
         })
@@ -296,8 +312,10 @@ async fn a_confined_token_permits_less() {
                 Call { method: "delete".into(), path: "/v1/clients/{client}".into(), scope: "subscribe" };
             let admin = ISSUER.token("root", "admin");
             ask(program.address(), &forget, "ann", Credential::Bearer(&admin)).await;
-            let end = Call { method: "delete".into(), path: "/v1/checks/{name}".into(), scope: "admin" };
-            ask(program.address(), &end, "ann", Credential::Bearer(&admin)).await;
+            for path in ["/v1/checks/{name}", "/v1/rules/{name}"] {
+                let end = Call { method: "delete".into(), path: path.into(), scope: "admin" };
+                ask(program.address(), &end, "ann", Credential::Bearer(&admin)).await;
+            }
         }
     }
     program.finish().await;

@@ -1,0 +1,128 @@
+//! What a situation found is published: numbered, within bounds, and without what not every reader may see.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::Finding;
+use super::finding::without_ids;
+use super::runner::{RETRY, Work};
+use crate::ingest::Confinement;
+use crate::model::completion::Completion;
+use crate::model::error::ApiError;
+use crate::model::event::{Origin, Published};
+use crate::shard::Coming;
+
+/// Findings of one input, at most: their numbers are in the lower bits of a finding's number.
+const FINDINGS_BITS: u32 = 16;
+
+/// Findings of the second at hand.
+#[derive(Default)]
+pub(super) struct Window {
+    began: Option<Instant>,
+    count: u32,
+}
+
+impl Window {
+    /// Whether one more may come.
+    pub(super) fn takes(&mut self, now: Instant, limit: u32) -> bool {
+        if self.began.is_none_or(|began| now.duration_since(began) >= Duration::from_secs(1)) {
+            (self.began, self.count) = (Some(now), 0);
+        }
+        self.count += 1;
+        limit == 0 || self.count <= limit
+    }
+}
+
+impl Work {
+    /// Publishes what was found, and waits until it is in force and safe. What the broker cannot take now is tried again.
+    pub(super) async fn publish(&mut self, findings: Vec<Finding>) -> Result<(), ApiError> {
+        let mut texts = Vec::new();
+        let mut events = Vec::new();
+        let by = self.situation.by();
+        let (mut offset, mut index) = (0, 0);
+        for finding in findings {
+            index = if finding.offset == offset { index + 1 } else { 0 };
+            offset = finding.offset;
+            let number = offset << FINDINGS_BITS | index;
+            if number <= self.told || index >> FINDINGS_BITS > 0 {
+                continue;
+            }
+            match self.event(&finding, &by, number) {
+                Ok(published) => {
+                    texts.push((published.body.text.clone(), finding.rule));
+                    events.push(published);
+                }
+                Err(why) => {
+                    self.situation.figures.dropped.fetch_add(1, Ordering::Relaxed);
+                    self.situation.figures.problem(why);
+                }
+            }
+        }
+        let receipt = Completion::new();
+        let coming = |event| Coming { event, pass: None, receipt: Some(Arc::clone(&receipt)) };
+        let mut events: Vec<_> = events.into_iter().map(coming).collect();
+        let count = events.len() as u64;
+        while !events.is_empty() {
+            match self.stage.host.shards.publish(&mut events).await {
+                Ok(()) => {}
+                Err(ApiError::Stopping) => return Err(ApiError::Stopping),
+                Err(refusal) => {
+                    self.situation.figures.problem(refusal.problem().detail.unwrap_or_default());
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
+        }
+        receipt.settled().await?;
+        self.stage.host.metrics.events.add(count);
+        for (text, rule) in texts {
+            self.situation.figures.found(text, rule);
+        }
+        Ok(())
+    }
+
+    /// The event of a finding; the error says why there is none.
+    fn event(&mut self, finding: &Finding, by: &str, number: u64) -> Result<Published, String> {
+        let settings = &self.stage.host.config;
+        let (depth_max, limit) = (settings.limits.derived_depth, settings.situations.findings_per_second);
+        if finding.depth >= depth_max {
+            if self.situation.figures.dropped.load(Ordering::Relaxed) == 0 {
+                tracing::warn!(
+                    by,
+                    depth_max,
+                    "events are derived from events again and again: the deepest are not published"
+                );
+            }
+            return Err(format!(
+                "events were derived {depth_max} times one from another (limits.derived_depth)"
+            ));
+        }
+        if !self.findings.takes(Instant::now(), limit) {
+            return Err(format!("more than {limit} were found in a second (situations.findings_per_second)"));
+        }
+        let limit = settings.situations.tenant_findings_per_second;
+        if !self.holding.share.takes_finding(Instant::now(), limit) {
+            return Err(format!(
+                "its tenant's checks and rule sets found more than {limit} in a second (situations.tenant_findings_per_second)"
+            ));
+        }
+        let text = finding.event(by, &self.situation.version, number);
+        let published = self.stage.host.features.parse_own(self.situation.behalf(), &text);
+        let mut published = published.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
+        self.veil(&mut published);
+        Ok(published.derived(Origin {
+            client: Arc::clone(&self.situation.client),
+            version: Arc::clone(&self.situation.version),
+            number,
+        }))
+    }
+
+    /// Keeps ids of the events that it follows from to readers who may see them. Without tokens nobody is confined.
+    fn veil(&self, published: &mut Published) {
+        if self.stage.host.config.wants_tokens()
+            && let Some(text) = without_ids(&published.body.text)
+        {
+            published.veil(self.situation.confinement.as_deref().map(Confinement::text), text.into());
+        }
+    }
+}
