@@ -51,7 +51,7 @@ pub enum Command {
     /// Checks: hold recorded events against them, or put them in force at a running broker.
     #[command(subcommand)]
     Checks(Checks),
-    /// Rules: apply them to a goal.
+    /// Rules: apply them to a goal, or put them in force at a running broker.
     #[command(subcommand)]
     Rules(Rules),
     /// Print a token for a client of a broker with `--auth jwt`, and make the file of keys where there is none.
@@ -75,7 +75,7 @@ pub enum Checks {
     /// What is done against a running broker.
     #[cfg(feature = "client")]
     #[command(flatten)]
-    Client(nearcast_cli::CheckVerb),
+    Client(nearcast_cli::SituationVerb),
 }
 
 /// What is done with rules.
@@ -83,6 +83,10 @@ pub enum Checks {
 pub enum Rules {
     /// Apply the rules of a program until none applies, and print what is left.
     Run(RunArguments),
+    /// What is done against a running broker.
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    Client(nearcast_cli::SituationVerb),
 }
 
 /// Arguments of `nearcast token`.

@@ -32,6 +32,8 @@ fn main() -> ExitCode {
         #[cfg(feature = "client")]
         Command::Checks(Checks::Client(verb)) => client(nearcast_cli::Verb::Checks(verb)),
         Command::Rules(Rules::Run(arguments)) => dry_run::rules::run(&arguments).map(|()| ExitCode::SUCCESS),
+        #[cfg(feature = "client")]
+        Command::Rules(Rules::Client(verb)) => client(nearcast_cli::Verb::Rules(verb)),
         Command::Token(arguments) => token(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "nearcast", &mut std::io::stdout());

@@ -7,12 +7,11 @@
 //! - `interest`, `event`, `values`: what flags mean
 //! - `publish`, `subscribe`, `place`, `events`, `explain`, `top`: a verb each
 //! - `list`: `clients` and `stats`
-//! - `checks`: checks, by their documents
+//! - `situations`: checks and rule sets, by their documents
 //! - `print`: what people read
 #![forbid(unsafe_code)]
 
 mod access;
-mod checks;
 mod event;
 mod events;
 mod explain;
@@ -23,6 +22,7 @@ mod place;
 mod print;
 mod publish;
 mod pump;
+mod situations;
 mod subscribe;
 mod top;
 mod values;
@@ -34,12 +34,14 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use tokio_util::sync::CancellationToken;
 
-pub use checks::{CheckVerb, ListArguments, NamedArguments, PutArguments};
+use situations::Kind;
+
 pub use events::{EventsArguments, PositionArguments};
 pub use explain::ExplainArguments;
 pub use list::{ClientsArguments, StatsArguments};
 pub use place::MoveArguments;
 pub use publish::PubArguments;
+pub use situations::{ListArguments, NamedArguments, PutArguments, SituationVerb};
 pub use subscribe::SubArguments;
 pub use top::TopArguments;
 
@@ -66,7 +68,10 @@ pub enum Verb {
     Stats(Box<StatsArguments>),
     /// What is done with checks, beside dry runs
     #[command(skip)]
-    Checks(CheckVerb),
+    Checks(SituationVerb),
+    /// What is done with rule sets, beside dry runs
+    #[command(skip)]
+    Rules(SituationVerb),
 }
 
 /// Does it, until it is done or told to stop. The exit code is 1 where something was refused, 2 for flags that do not go together, and 130
@@ -84,7 +89,8 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
         Verb::Explain(arguments) => or_stopped(&stop, explain::run(*arguments)).await,
         Verb::Top(arguments) => top::run(*arguments, stop).await,
         Verb::Clients(arguments) => or_stopped(&stop, list::clients(*arguments)).await,
-        Verb::Checks(verb) => or_stopped(&stop, checks::run(verb)).await,
+        Verb::Checks(verb) => or_stopped(&stop, situations::run(Kind::Checks, verb)).await,
+        Verb::Rules(verb) => or_stopped(&stop, situations::run(Kind::Rules, verb)).await,
         Verb::Stats(arguments) => or_stopped(&stop, list::stats(*arguments)).await,
     };
     done.or_else(|error| {

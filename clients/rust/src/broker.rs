@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{Stream, StreamExt};
 use reqwest::Method;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use wire::{Check, Clients, Deliveries, Explanation, NamedPosition, Stats};
+use wire::{Clients, Deliveries, Explanation, NamedPosition, Stats};
 
 use crate::{
     Batch, Coordinates, Error, Feature, Id, Subscription,
@@ -13,7 +13,7 @@ use crate::{
     chance::Chance,
     error::Cause,
     feature::WithId,
-    http::{Body, Http, check_path, client_path, encoded},
+    http::{Body, Http, client_path, encoded},
     session::Subject,
     token::{Source, Tokens},
 };
@@ -168,62 +168,6 @@ impl Broker {
         };
         let question = Question { client, subscription, event: event.into(), position };
         read(&self.call(Method::POST, "/v1/explain", Some(Body::json(&question)?)).await?)
-    }
-
-    /// All checks of the tenant, by name; takes a token with the scope admin, as do the other calls for checks.
-    ///
-    /// # Errors
-    /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
-    pub async fn checks(&self) -> Result<Vec<Check>, Error> {
-        self.get("/v1/checks").await
-    }
-
-    /// A check as the broker has it, with what it does.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
-    pub async fn check(&self, name: &str) -> Result<Check, Error> {
-        self.get(&check_path(name)).await
-    }
-
-    /// Puts a check in force, in the place of one of the same name: a [`Check`], or what serialises as one.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] with what is wrong with the document, [`Error::Connection`], and [`Error::Timeout`].
-    pub async fn put_check(&self, name: &str, check: &impl Serialize) -> Result<Check, Error> {
-        read(&self.call(Method::PUT, &check_path(name), Some(Body::json(check)?)).await?)
-    }
-
-    /// The newest 1,000 events that a check published, or violations that it marked or dropped, the newest first.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
-    pub async fn check_findings(&self, name: &str) -> Result<Vec<Feature>, Error> {
-        self.get(&format!("{}/findings", check_path(name))).await
-    }
-
-    /// Lets the inputs of a check wait.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
-    pub async fn pause_check(&self, name: &str) -> Result<(), Error> {
-        self.call(Method::POST, &format!("{}/pause", check_path(name)), None).await.map(drop)
-    }
-
-    /// Goes on with the inputs of a check that was paused.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
-    pub async fn resume_check(&self, name: &str) -> Result<(), Error> {
-        self.call(Method::POST, &format!("{}/resume", check_path(name)), None).await.map(drop)
-    }
-
-    /// Ends a check.
-    ///
-    /// # Errors
-    /// [`Error::Problem`] with `not-found` where there is none, [`Error::Connection`], and [`Error::Timeout`].
-    pub async fn delete_check(&self, name: &str) -> Result<(), Error> {
-        self.call(Method::DELETE, &check_path(name), None).await.map(drop)
     }
 
     /// Asks to whom an event went; takes a token that permits it.

@@ -108,11 +108,11 @@ impl<P> Feature<P> {
     }
 }
 
-/// Origin of an event that the broker published itself, for example for a check.
+/// Origin of an event that the broker published itself, for example for a check or a rule set.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[non_exhaustive]
 pub struct Derived {
-    /// The publisher: `checks/` and the name of a check.
+    /// The publisher: `checks/` or `rules/`, and the name of the check or the rule set.
     pub by: String,
     /// Ids of the events that it was made of; empty for a reader who may not see them.
     #[serde(default)]

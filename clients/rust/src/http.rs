@@ -174,11 +174,6 @@ pub(crate) fn client_path(client: &str) -> String {
     format!("/v1/clients/{}", encoded(client))
 }
 
-/// Path of a check.
-pub(crate) fn check_path(name: &str) -> String {
-    format!("/v1/checks/{}", encoded(name))
-}
-
 /// Percent-encoded, so that it is one part of a path, or one value of a query.
 pub(crate) fn encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());

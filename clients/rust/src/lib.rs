@@ -23,6 +23,7 @@ mod problem;
 mod push;
 mod query;
 pub mod session;
+mod situations;
 mod state;
 mod stream;
 mod subscription;

@@ -8,6 +8,7 @@ mod durable;
 mod frames;
 mod programs;
 mod resume;
+mod rules;
 mod scripted;
 mod session;
 mod sessionless;
