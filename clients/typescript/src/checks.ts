@@ -1,9 +1,8 @@
 // Checks: constraints on the events of some time. docs/protocol/checks.md of the broker describes them.
 
 import type { PolygonGeometry } from "./areas.js";
-import { delivered, type DeliveredFeature, type Feature } from "./events.js";
 import type { Filter } from "./frames.js";
-import type { Http } from "./http.js";
+import type { SituationActivity } from "./situations.js";
 
 /** A set of events: each that satisfies the filter, for some time. */
 export interface CheckContext extends Filter {
@@ -47,34 +46,6 @@ interface CheckOptions {
 /** Sets of events and a formula that has to hold for them, or a preset, which makes both. */
 export type Check = CheckOptions & (CheckPreset | { readonly contexts: Readonly<Record<string, CheckContext>>; readonly formula: Formula });
 
-/** What a check does. */
-export interface SituationActivity {
-  /** Events that came to it. */
-  readonly inputs: number;
-  readonly evaluations: number;
-  /** Events that it published. */
-  readonly published: number;
-  /** Events that wait for it. */
-  readonly queued: number;
-  /** Microseconds for an event, on average. */
-  readonly mean_us: number;
-  /** Microseconds for an event, which 99 of 100 do not exceed. */
-  readonly p99_us: number;
-  /** The engine at work; empty before the first event. */
-  readonly engine: string;
-  /** Findings that were not published, and events that were refused to their publishers. */
-  readonly dropped: number;
-  /** Events that were marked. */
-  readonly marked: number;
-  /** Events that were to be held until they were evaluated, and went on before. */
-  readonly passed: number;
-  /** How often it began anew, for inputs were lost. */
-  readonly restarts: number;
-  readonly paused: boolean;
-  /** What last went wrong. */
-  readonly problem?: string;
-}
-
 /** A check as the broker shows it: with the sets and the formula that a preset became, conditions as text. */
 export interface CheckDocument extends Required<CheckOptions> {
   /** In lists. */
@@ -99,43 +70,9 @@ export type Violation = {
   readonly type: "violation";
   /** The check's name. */
   readonly check: string;
-  /** The ids of the events that do not fit together, by variable. */
-  readonly bindings: Readonly<Record<string, string>>;
+  /** The ids of the events that do not fit together, by variable; absent for a reader that may not see these events. */
+  readonly bindings?: Readonly<Record<string, string>>;
   /** What became of the event that brought it, and the id of this event; absent where the check tells. */
   readonly outcome?: "marked" | "dropped";
   readonly event?: string;
 };
-
-export async function getChecks(http: Http): Promise<readonly CheckDocument[]> {
-  return (await http.call("GET", "/v1/checks")) as readonly CheckDocument[];
-}
-
-export async function getCheck(http: Http, name: string): Promise<CheckDocument> {
-  return (await http.call("GET", checkPath(name))) as CheckDocument;
-}
-
-export async function putCheck(http: Http, name: string, check: Check | CheckDocument): Promise<PutCheck> {
-  const { status, body } = await http.answer("PUT", checkPath(name), { body: JSON.stringify(check) });
-  return { check: body as CheckDocument, created: status === 201 };
-}
-
-export async function checkFindings(http: Http, name: string): Promise<readonly DeliveredFeature<Violation>[]> {
-  const found = (await http.call("GET", `${checkPath(name)}/findings`)) as readonly Feature<Violation>[];
-  return found.map(delivered);
-}
-
-export async function deleteCheck(http: Http, name: string): Promise<void> {
-  await http.call("DELETE", checkPath(name));
-}
-
-export async function pauseCheck(http: Http, name: string): Promise<void> {
-  await http.call("POST", `${checkPath(name)}/pause`);
-}
-
-export async function resumeCheck(http: Http, name: string): Promise<void> {
-  await http.call("POST", `${checkPath(name)}/resume`);
-}
-
-function checkPath(name: string): string {
-  return `/v1/checks/${encodeURIComponent(name)}`;
-}

@@ -28,10 +28,10 @@ export interface Feature<P = Properties> {
 
 /** Where an event of the broker's own comes from. */
 export interface Derived {
-  /** What published it: `checks/` and the name of a check. */
+  /** What published it: `checks/` or `rules/`, and the name of the check or the rule set. */
   readonly by: string;
-  /** The ids of the events that it was made of. */
-  readonly from: readonly string[];
+  /** The ids of the events that it was made of; absent for a reader that may not see these events. */
+  readonly from?: readonly string[];
   /** One more than the greatest depth of those. */
   readonly depth: number;
 }

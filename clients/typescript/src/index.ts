@@ -4,7 +4,7 @@ export { around, circle, corridor, everywhere, polygon, Area } from "./areas.js"
 export type { AreaDocument, Coordinates, LineGeometry, PolygonGeometry, Ring } from "./areas.js";
 export type { BackoffOptions } from "./backoff.js";
 export type { BatchOptions, MoveReport, NamedPosition, PublishReport, Rejection, Warning } from "./batches.js";
-export type { Check, CheckContext, CheckDocument, CheckPreset, Formula, PutCheck, SituationActivity, Violation } from "./checks.js";
+export type { Check, CheckContext, CheckDocument, CheckPreset, Formula, PutCheck, Violation } from "./checks.js";
 export { checkpointStorage } from "./checkpoints.js";
 export type { CheckpointStore, TextStorage } from "./checkpoints.js";
 export type { Clock, Random } from "./clock.js";
@@ -24,5 +24,7 @@ export type { EventDeliveries, Explanation, Question, SubscriptionDocument } fro
 export type { Connection } from "./link.js";
 export type { PushState, PushSubscriptionDocument } from "./push.js";
 export type { ClientPosition, Query } from "./queries.js";
+export type { FactRule, Publication, PutRuleSet, RuleFailure, RuleSet, RuleSetDocument } from "./rules.js";
 export { Session } from "./session.js";
+export type { SituationActivity } from "./situations.js";
 export type { TokenSource } from "./tokens.js";

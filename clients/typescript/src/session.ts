@@ -2,19 +2,6 @@
 
 import type { Coordinates } from "./areas.js";
 import { Batcher, type BatchOptions, type MoveReport, type NamedPosition, type PublishReport } from "./batches.js";
-import {
-  checkFindings,
-  deleteCheck,
-  getCheck,
-  getChecks,
-  pauseCheck,
-  putCheck,
-  resumeCheck,
-  type Check,
-  type CheckDocument,
-  type PutCheck,
-  type Violation,
-} from "./checks.js";
 import type { Clock, Random } from "./clock.js";
 import type { ConnectOptions } from "./connect.js";
 import { Acknowledger } from "./acks.js";
@@ -40,6 +27,7 @@ import { frameProblem } from "./problems.js";
 import { deletePush, getPush, pushKey, putPush, type PushState, type PushSubscriptionDocument } from "./push.js";
 import { liveEvents, type ClientPosition, type Query } from "./queries.js";
 import { Requests } from "./requests.js";
+import { SituationCalls } from "./situations.js";
 import { Subscriptions } from "./subscriptions.js";
 import type { Platform, SocketEnd } from "./socket.js";
 import { Tokens } from "./tokens.js";
@@ -77,7 +65,7 @@ function apart(call: () => void): void {
  * It is an asynchronous iterable of {@link Message}s: `for await (const message of session)`. The iteration ends when the session is closed, and
  * throws when the broker has ended it.
  */
-export class Session<P = Properties> implements AsyncIterable<Message<P>> {
+export class Session<P = Properties> extends SituationCalls implements AsyncIterable<Message<P>> {
   /** The client's name. */
   readonly client: string;
   readonly #options: SessionOptions;
@@ -104,12 +92,15 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   /** @internal */
   constructor(platform: Platform, options: SessionOptions) {
     const { clock, client } = options;
+    const tokens = new Tokens(options.token, clock);
+    const http = new Http(options.url, tokens, { fetch: options.fetch, clock, timeout_s: options.httpTimeout_s ?? 30 });
+    super(http);
     this.client = client;
     this.#options = options;
     this.#clock = clock;
     if (options.onConnection !== undefined) this.#listeners.add(options.onConnection);
-    this.#tokens = new Tokens(options.token, clock);
-    this.#http = new Http(options.url, this.#tokens, { fetch: options.fetch, clock, timeout_s: options.httpTimeout_s ?? 30 });
+    this.#tokens = tokens;
+    this.#http = http;
     this.#acks = new Acknowledger(clock, (offset) => this.#link.send(writeFrame({ op: "ack", offset })));
     this.#inbox = new Inbox<P>(
       options.resume,
@@ -378,41 +369,6 @@ export class Session<P = Properties> implements AsyncIterable<Message<P>> {
   /** Ends the client's push subscription, if it has one. */
   async deletePush(): Promise<void> {
     return deletePush(this.#http, this.client);
-  }
-
-  /** All checks of the tenant, by name; takes a token with the scope `admin`, as do the other calls for checks. */
-  async checks(): Promise<readonly CheckDocument[]> {
-    return getChecks(this.#http);
-  }
-
-  /** A check as the broker has it, with what it does. */
-  async check(name: string): Promise<CheckDocument> {
-    return getCheck(this.#http, name);
-  }
-
-  /** Puts a check in force, with empty sets, in the place of one of the same name. */
-  async putCheck(name: string, check: Check | CheckDocument): Promise<PutCheck> {
-    return putCheck(this.#http, name, check);
-  }
-
-  /** The newest 1,000 events that a check published, the newest first. */
-  async checkFindings(name: string): Promise<readonly DeliveredFeature<Violation>[]> {
-    return checkFindings(this.#http, name);
-  }
-
-  /** Ends a check. */
-  async deleteCheck(name: string): Promise<void> {
-    return deleteCheck(this.#http, name);
-  }
-
-  /** Pauses a check; its inputs wait. */
-  async pauseCheck(name: string): Promise<void> {
-    return pauseCheck(this.#http, name);
-  }
-
-  /** Has a check go on with the inputs that have waited. */
-  async resumeCheck(name: string): Promise<void> {
-    return resumeCheck(this.#http, name);
   }
 
   /** Asks why an event comes to the client, or does not. */

@@ -1,0 +1,166 @@
+// Checks and rule sets: what the broker does with events by itself. They have the same calls.
+
+import type { Check, CheckDocument, PutCheck, Violation } from "./checks.js";
+import { delivered, type DeliveredFeature, type Feature, type Properties } from "./events.js";
+import type { Http } from "./http.js";
+import type { PutRuleSet, RuleSet, RuleSetDocument } from "./rules.js";
+
+/** What a check or a rule set does. */
+export interface SituationActivity {
+  /** Events that came to it. */
+  readonly inputs: number;
+  /** How often it was evaluated; of a rule set, the facts that were added. */
+  readonly evaluations: number;
+  /** Events that it published. */
+  readonly published: number;
+  /** Events that wait for it. */
+  readonly queued: number;
+  /** Microseconds for an event, on average. */
+  readonly mean_us: number;
+  /** Microseconds for an event, which 99 of 100 do not exceed. */
+  readonly p99_us: number;
+  /** The engine at work; empty before the first event. */
+  readonly engine: string;
+  /** Findings that were not published, events that were refused to their publishers, and facts that were undone. */
+  readonly dropped: number;
+  /** Events that were marked. */
+  readonly marked: number;
+  /** Events that were to be held until they were evaluated, and went on before. */
+  readonly passed: number;
+  /** How often it began anew, for inputs were lost. */
+  readonly restarts: number;
+  /** Constraints in the store of a rule set. */
+  readonly constraints?: number;
+  readonly paused: boolean;
+  /** What last went wrong. */
+  readonly problem?: string;
+}
+
+/** The calls of a kind, with its documents and the properties of what it finds. */
+class Calls<Document, Found> {
+  readonly #http: Http;
+  readonly #all: string;
+
+  constructor(http: Http, all: string) {
+    this.#http = http;
+    this.#all = all;
+  }
+
+  async list(): Promise<readonly Document[]> {
+    return (await this.#http.call("GET", this.#all)) as readonly Document[];
+  }
+
+  async get(name: string): Promise<Document> {
+    return (await this.#http.call("GET", this.#path(name))) as Document;
+  }
+
+  async put(name: string, document: object): Promise<{ readonly document: Document; readonly created: boolean }> {
+    const { status, body } = await this.#http.answer("PUT", this.#path(name), { body: JSON.stringify(document) });
+    return { document: body as Document, created: status === 201 };
+  }
+
+  async findings(name: string): Promise<readonly DeliveredFeature<Found>[]> {
+    const found = (await this.#http.call("GET", `${this.#path(name)}/findings`)) as readonly Feature<Found>[];
+    return found.map(delivered);
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.#http.call("DELETE", this.#path(name));
+  }
+
+  async pause(name: string): Promise<void> {
+    await this.#http.call("POST", `${this.#path(name)}/pause`);
+  }
+
+  async resume(name: string): Promise<void> {
+    await this.#http.call("POST", `${this.#path(name)}/resume`);
+  }
+
+  #path(name: string): string {
+    return `${this.#all}/${encodeURIComponent(name)}`;
+  }
+}
+
+/** The calls for checks and rule sets. They take a token with the scope `admin`. */
+export abstract class SituationCalls {
+  readonly #checks: Calls<CheckDocument, Violation>;
+  readonly #ruleSets: Calls<RuleSetDocument, Properties>;
+
+  /** @internal */
+  constructor(http: Http) {
+    this.#checks = new Calls(http, "/v1/checks");
+    this.#ruleSets = new Calls(http, "/v1/rules");
+  }
+
+  /** All checks of the tenant, by name. */
+  async checks(): Promise<readonly CheckDocument[]> {
+    return this.#checks.list();
+  }
+
+  /** A check as the broker has it, with what it does. */
+  async check(name: string): Promise<CheckDocument> {
+    return this.#checks.get(name);
+  }
+
+  /** Puts a check in force, with empty sets, in the place of one of the same name. */
+  async putCheck(name: string, check: Check | CheckDocument): Promise<PutCheck> {
+    const { document, created } = await this.#checks.put(name, check);
+    return { check: document, created };
+  }
+
+  /** The newest 1,000 events that a check published, or violations that it marked or dropped, the newest first. */
+  async checkFindings(name: string): Promise<readonly DeliveredFeature<Violation>[]> {
+    return this.#checks.findings(name);
+  }
+
+  /** Ends a check. */
+  async deleteCheck(name: string): Promise<void> {
+    return this.#checks.delete(name);
+  }
+
+  /** Pauses a check; its inputs wait. */
+  async pauseCheck(name: string): Promise<void> {
+    return this.#checks.pause(name);
+  }
+
+  /** Has a check go on with the inputs that have waited. */
+  async resumeCheck(name: string): Promise<void> {
+    return this.#checks.resume(name);
+  }
+
+  /** All rule sets of the tenant, by name. */
+  async ruleSets(): Promise<readonly RuleSetDocument[]> {
+    return this.#ruleSets.list();
+  }
+
+  /** A rule set as the broker has it, with what it does. */
+  async ruleSet(name: string): Promise<RuleSetDocument> {
+    return this.#ruleSets.get(name);
+  }
+
+  /** Puts a rule set in force, with an empty store, in the place of one of the same name. */
+  async putRuleSet(name: string, ruleSet: RuleSet | RuleSetDocument): Promise<PutRuleSet> {
+    const { document, created } = await this.#ruleSets.put(name, ruleSet);
+    return { ruleSet: document, created };
+  }
+
+  /** The newest 1,000 events that a rule set published, the newest first. */
+  async ruleSetFindings(name: string): Promise<readonly DeliveredFeature[]> {
+    return this.#ruleSets.findings(name);
+  }
+
+  /** Ends a rule set. */
+  async deleteRuleSet(name: string): Promise<void> {
+    return this.#ruleSets.delete(name);
+  }
+
+  /** Pauses a rule set; its inputs wait. */
+  async pauseRuleSet(name: string): Promise<void> {
+    return this.#ruleSets.pause(name);
+  }
+
+  /** Has a rule set go on with the inputs that have waited. */
+  async resumeRuleSet(name: string): Promise<void> {
+    return this.#ruleSets.resume(name);
+  }
+}
