@@ -27,14 +27,13 @@ from .checks import (
     FrozenCheck,
     OutsideCheck,
     PutCheck,
-    SituationActivity,
     SpeedCheck,
     Violation,
 )
 from .clock import Clock, SystemClock
 from .conditions import Attribute, Condition, Value, attr
 from .connect import connect
-from .documents import Delivered, Deliveries, Explanation
+from .documents import Delivered, Deliveries, Explanation, SituationActivity
 from .errors import ClosedError, NearcastError, ProblemError, QueueFullError, TimedOutError, UnreachableError
 from .events import Derived, Feature, event
 from .follow import Fix, TrackPoint
@@ -42,6 +41,7 @@ from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
 from .push import PushState
 from .queries import ClientPosition
+from .rules import FactRule, Publication, PutRuleSet, RuleSet, RuleSetDocument
 from .session import Connect, Session
 from .states import Closed, Connecting, Lost, Ready, Refused, RequestWarned, State
 from .subscriptions import Activity, Filter, On, Overflow, SubscriptionDocument
@@ -75,6 +75,7 @@ __all__ = [
     "DuplicateCheck",
     "Event",
     "Explanation",
+    "FactRule",
     "Fault",
     "Feature",
     "Filter",
@@ -93,13 +94,17 @@ __all__ = [
     "Position",
     "Problem",
     "ProblemError",
+    "Publication",
     "PushState",
     "PutCheck",
+    "PutRuleSet",
     "QueueFullError",
     "Ready",
     "Refused",
     "Rejected",
     "RequestWarned",
+    "RuleSet",
+    "RuleSetDocument",
     "Session",
     "SituationActivity",
     "SpeedCheck",

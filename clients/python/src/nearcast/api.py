@@ -13,7 +13,6 @@ import httpx
 
 from .areas import Position
 from .batches import BATCH, Batches, Outcome, chunks, chunks_as_they_come
-from .checks import Check, CheckDocument, PutCheck, Violation, check_document
 from .conditions import Condition
 from .documents import Deliveries, Explanation
 from .endpoint import Endpoint, segment
@@ -25,6 +24,7 @@ from .problems import Problem, read_answer
 from .push import PushState
 from .queries import PAGE, ClientPosition, Near, pages, question
 from .requests import encode
+from .situations import SituationCalls
 from .subscriptions import SubscriptionDocument
 from .tokens import TokenProvider, Tokens
 from .version import USER_AGENT
@@ -33,7 +33,7 @@ TIMEOUT_S = 60.0
 """So long an answer may take; a batch is held back by a broker that has much to do."""
 
 
-class Api:
+class Api(SituationCalls):
     """The broker's HTTP calls. Use it as an async context manager, or call `close` at the end."""
 
     def __init__(
@@ -243,46 +243,6 @@ class Api:
     async def delete_push(self, client: str) -> None:
         """Ends the push subscription of a client, if it has one."""
         await self._call("DELETE", f"/v1/clients/{segment(client)}/push")
-
-    async def checks(self) -> list[CheckDocument]:
-        """All checks of the tenant, by name; needs a token with the scope `admin`, as do the other calls for checks."""
-        answer: list[CheckDocument] = await self._call("GET", "/v1/checks")
-        return answer
-
-    async def check(self, name: str) -> CheckDocument:
-        """A check as the broker has it, with what it does.
-
-        Raises:
-            ProblemError: With the code `not-found` where there is none.
-        """
-        answer: CheckDocument = await self._call("GET", f"/v1/checks/{segment(name)}")
-        return answer
-
-    async def put_check(self, name: str, check: Check | CheckDocument | Mapping[str, Any]) -> PutCheck:
-        """Puts a check in force, with empty sets, in the place of one of the same name.
-
-        Raises:
-            ProblemError: With what is wrong with the document.
-        """
-        answer = await self._answer("PUT", f"/v1/checks/{segment(name)}", encode(check_document(check)).encode())
-        return PutCheck(json.loads(answer.content), answer.status_code == 201)
-
-    async def check_findings(self, name: str) -> list[Violation]:
-        """The newest 1,000 events that a check published, the newest first."""
-        answer: list[Violation] = await self._call("GET", f"/v1/checks/{segment(name)}/findings")
-        return answer
-
-    async def delete_check(self, name: str) -> None:
-        """Ends a check."""
-        await self._call("DELETE", f"/v1/checks/{segment(name)}")
-
-    async def pause_check(self, name: str) -> None:
-        """Pauses a check; its inputs wait."""
-        await self._call("POST", f"/v1/checks/{segment(name)}/pause")
-
-    async def resume_check(self, name: str) -> None:
-        """Has a check go on with the inputs that have waited."""
-        await self._call("POST", f"/v1/checks/{segment(name)}/resume")
 
     async def forget(self, client: str) -> None:
         """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Union
 
 from .areas import Area
 from .conditions import Condition
+from .documents import SituationActivity
 from .events import Derived, PointGeometry
 
 Formula = Union[str, "Forall", "Exists", "And", "Or", "Implies", "Not"]
@@ -95,27 +96,6 @@ Check = FormulaCheck | SpeedCheck | AccuracyCheck | FrozenCheck | OutsideCheck |
 """What has to hold, written out or as a preset."""
 
 
-class _SituationActivity(TypedDict):
-    inputs: int
-    evaluations: int
-    published: int
-    queued: int
-    mean_us: float
-    p99_us: float
-    engine: str
-    dropped: int
-    marked: int
-    passed: int
-    restarts: int
-    paused: bool
-
-
-class SituationActivity(_SituationActivity, total=False):
-    """What a check does; `problem` is what last went wrong."""
-
-    problem: str
-
-
 class _CheckDocument(TypedDict):
     contexts: dict[str, dict[str, Any]]
     formula: Formula
@@ -142,15 +122,16 @@ class PutCheck(NamedTuple):
 class _ViolationProperties(TypedDict):
     type: Literal["violation"]
     check: str
-    bindings: dict[str, str]
 
 
 class ViolationProperties(_ViolationProperties, total=False):
-    """The properties of what a check publishes: its name, and the ids of the events that do not fit together, by variable.
+    """The properties of what a check publishes: its name, and the ids of the events that do not fit together, by variable, which are absent for
+    a reader that may not see these events.
 
     Where it marks or drops, also what became of the event that brought it, and the id of this event.
     """
 
+    bindings: dict[str, str]
     outcome: Literal["marked", "dropped"]
     event: str
 
@@ -170,12 +151,13 @@ def check_document(check: Check | CheckDocument | Mapping[str, Any]) -> dict[str
     """Writes a check as it goes over the wire."""
     document: dict[str, Any] = dict(check)
     if "contexts" in document:
-        document["contexts"] = {name: _written(context) for name, context in document["contexts"].items()}
+        document["contexts"] = {name: written_filter(context) for name, context in document["contexts"].items()}
     return document
 
 
-def _written(context: Mapping[str, Any]) -> dict[str, Any]:
-    written = dict(context)
+def written_filter(filter: Mapping[str, Any]) -> dict[str, Any]:
+    """Writes the `where` and the `area` of a set, or of a fact, as they go over the wire."""
+    written = dict(filter)
     if isinstance(written.get("where"), Condition):
         written["where"] = str(written["where"])
     if isinstance(written.get("area"), Area):

@@ -133,3 +133,25 @@ class Deliveries(_Deliveries, total=False):
     """To whom an event went."""
 
     omitted: int
+
+
+class _SituationActivity(TypedDict):
+    inputs: int
+    evaluations: int
+    published: int
+    queued: int
+    mean_us: float
+    p99_us: float
+    engine: str
+    dropped: int
+    marked: int
+    passed: int
+    restarts: int
+    paused: bool
+
+
+class SituationActivity(_SituationActivity, total=False):
+    """What a check or a rule set does; `constraints` is how many are in the store of a rule set, and `problem` what last went wrong."""
+
+    constraints: int
+    problem: str

@@ -15,9 +15,16 @@ class PointGeometry(TypedDict):
     coordinates: list[float]
 
 
-Derived = TypedDict("Derived", {"by": str, "from": list[str], "depth": int})
-"""Where an event of the broker's own comes from: what published it, as `checks/jump`, the ids of the events that it was made of, and one more
-than the greatest depth of those."""
+_From = TypedDict("_From", {"from": list[str]}, total=False)
+
+
+class Derived(_From):
+    """Where an event of the broker's own comes from: what published it, as `checks/jump`, and one more than the greatest depth of the events
+    that it was made of. `from` are the ids of these; it is absent for a reader that may not see them.
+    """
+
+    by: str
+    depth: int
 
 
 class _Required(TypedDict):

@@ -27,7 +27,6 @@ from .areas import Position
 from .background import background
 from .backoff import Backoff
 from .batches import BATCH, Outcome, chunks
-from .checks import Check, CheckDocument, PutCheck, Violation
 from .clock import Clock
 from .conditions import Condition
 from .connect import connect as connect_asynchronously
@@ -40,6 +39,7 @@ from .push import PushState
 from .queries import PAGE, ClientPosition, Near
 from .states import Closed, State
 from .subscriptions import Filters, On, Overflow, SubscriptionDocument
+from .sync_situations import SyncSituationCalls
 
 __all__ = ["Api", "Session", "connect"]
 
@@ -281,7 +281,7 @@ class Session:
         background.forget(self._session)
 
 
-class Api:
+class Api(SyncSituationCalls):
     """The broker's HTTP calls, as `nearcast.Api` has them. Use it as a context manager, or call `close` at the end."""
 
     def __init__(
@@ -299,6 +299,9 @@ class Api:
         made = cls.__new__(cls)
         made._api = api
         return made
+
+    def _calls(self) -> asynchronous_api.Api:
+        return self._api
 
     def __enter__(self) -> Api:
         return self
@@ -399,34 +402,6 @@ class Api:
     def delete_push(self, client: str) -> None:
         """Ends the push subscription of a client, if it has one."""
         background.call(self._api.delete_push, client)
-
-    def checks(self) -> list[CheckDocument]:
-        """All checks of the tenant, by name: see `nearcast.Api.checks`."""
-        return background.call(self._api.checks)
-
-    def check(self, name: str) -> CheckDocument:
-        """A check as the broker has it, with what it does."""
-        return background.call(self._api.check, name)
-
-    def put_check(self, name: str, check: Check | CheckDocument | Mapping[str, Any]) -> PutCheck:
-        """Puts a check in force: see `nearcast.Api.put_check`."""
-        return background.call(self._api.put_check, name, check)
-
-    def check_findings(self, name: str) -> list[Violation]:
-        """The newest 1,000 events that a check published, the newest first."""
-        return background.call(self._api.check_findings, name)
-
-    def delete_check(self, name: str) -> None:
-        """Ends a check."""
-        background.call(self._api.delete_check, name)
-
-    def pause_check(self, name: str) -> None:
-        """Pauses a check; its inputs wait."""
-        background.call(self._api.pause_check, name)
-
-    def resume_check(self, name: str) -> None:
-        """Has a check go on with the inputs that have waited."""
-        background.call(self._api.resume_check, name)
 
     def forget(self, client: str) -> None:
         """Deletes a client: its position, its subscriptions, and what is kept for it. Its connections are closed."""
