@@ -1,6 +1,7 @@
 // What the console shows, in its address: so that it can be linked, the browser's Back works, and a reload shows the same.
 
 import type { Marks } from "./map/density.js";
+import type { SituationKind } from "./situations/list.js";
 
 /** Where the map is: the middle in the world's units, and the zoom. */
 export interface Sight {
@@ -13,10 +14,11 @@ export type Opened =
   | { readonly kind: "client"; readonly client: string }
   /** `object`: the point of its object, whose newest event is meant where that one is gone. */
   | { readonly kind: "event"; readonly id: string; readonly object?: string }
-  | { readonly kind: "check"; readonly check: string }
-  | { readonly kind: "finding"; readonly check: string; readonly id: string }
-  /** Without a check: a new one. */
-  | { readonly kind: "edit-check"; readonly check?: string };
+  /** A check, or a rule set. */
+  | { readonly kind: "situation"; readonly of: SituationKind; readonly name: string }
+  | { readonly kind: "finding"; readonly of: SituationKind; readonly name: string; readonly id: string }
+  /** Without a name: a new one. */
+  | { readonly kind: "edit"; readonly of: SituationKind; readonly name?: string };
 
 export interface Address {
   readonly tab: (typeof TABS)[number];
@@ -30,7 +32,9 @@ export interface Address {
   readonly following?: string;
 }
 
-const TABS = ["live", "clients", "checks", "try"] as const;
+const TABS = ["live", "clients", "checks", "rules", "try"] as const;
+/** The names in an address of what is opened, and of what is edited. */
+const NAMED = { checks: ["check", "edit"], rules: ["rules", "edit-rules"] } as const;
 const MARKS = ["auto", "points", "clusters", "heat"] as const;
 
 /** The query of an address, with its question mark; empty for what the console shows by itself. */
@@ -42,9 +46,9 @@ export function toQuery({ tab, opened, sight, filter, marks, colourBy, following
     query.set("event", opened.id);
     if (opened.object !== undefined) query.set("object", opened.object);
   }
-  if (opened?.kind === "check" || opened?.kind === "finding") query.set("check", opened.check);
+  if (opened?.kind === "situation" || opened?.kind === "finding") query.set(NAMED[opened.of][0], opened.name);
   if (opened?.kind === "finding") query.set("finding", opened.id);
-  if (opened?.kind === "edit-check") query.set("edit", opened.check ?? "");
+  if (opened?.kind === "edit") query.set(NAMED[opened.of][1], opened.name ?? "");
   if (following !== undefined) query.set("follow", following);
   if (filter !== "") query.set("filter", filter);
   if (marks !== "auto") query.set("marks", marks);
@@ -65,7 +69,7 @@ export function fromQuery(text: string): Address {
       ? { kind: "client", client }
       : event !== undefined
         ? { kind: "event", id: event, ...(object === undefined ? {} : { object }) }
-        : openedCheck(get("check"), get("finding"), get("edit"));
+        : (openedOf("checks", get) ?? openedOf("rules", get));
   const sight = sightOf(get("at") ?? "");
   return {
     tab: TABS.find((tab) => tab === get("tab")) ?? "live",
@@ -78,10 +82,11 @@ export function fromQuery(text: string): Address {
   };
 }
 
-function openedCheck(check: string | undefined, finding: string | undefined, edit: string | undefined): Opened | undefined {
-  if (edit !== undefined) return { kind: "edit-check", ...(edit === "" ? {} : { check: edit }) };
-  if (check === undefined) return undefined;
-  return finding === undefined ? { kind: "check", check } : { kind: "finding", check, id: finding };
+function openedOf(of: SituationKind, get: (name: string) => string | undefined): Opened | undefined {
+  const [name, edited, finding] = [get(NAMED[of][0]), get(NAMED[of][1]), get("finding")];
+  if (edited !== undefined) return { kind: "edit", of, ...(edited === "" ? {} : { name: edited }) };
+  if (name === undefined) return undefined;
+  return finding === undefined ? { kind: "situation", of, name } : { kind: "finding", of, name, id: finding };
 }
 
 function sightOf(text: string): Sight | undefined {

@@ -15,17 +15,22 @@ import { useConsole } from "./context.js";
 import { LiveTab } from "./live/tab.js";
 import { MapPart } from "./map/map.js";
 import type { Detail, Tab } from "./model.js";
+import { DerivedDetail, RuleSetDetail } from "./rules/detail.js";
+import { EditRules } from "./rules/edit.js";
+import { RulesTab } from "./rules/tab.js";
 import { Search } from "./search.js";
+import { NOUNS } from "./situations/list.js";
 import { TokenDialog } from "./token/dialog.js";
 import { TryTab } from "./try/tab.js";
 import { ChoiceDetail } from "./why/choice.js";
 import { EventDetail } from "./why/event.js";
-import { EventName, ViolationSign } from "./why/name.js";
+import { DerivedSign, EventName, ViolationSign } from "./why/name.js";
 
 const TABS: readonly (readonly [Tab, string])[] = [
   ["live", "Live"],
   ["clients", "Clients"],
   ["checks", "Checks"],
+  ["rules", "Rules"],
   ["try", "Try"],
 ];
 
@@ -148,9 +153,24 @@ function Panel() {
   const { tab } = useConsole();
   return (
     <div class="content" id="panel" role="tabpanel" aria-labelledby={`tab-${tab.value}`} tabIndex={-1}>
-      {tab.value === "live" ? <LiveTab /> : tab.value === "clients" ? <ClientsTab /> : tab.value === "checks" ? <ChecksTab /> : <TryTab />}
+      <TabBody tab={tab.value} />
     </div>
   );
+}
+
+function TabBody({ tab }: { readonly tab: Tab }) {
+  switch (tab) {
+    case "live":
+      return <LiveTab />;
+    case "clients":
+      return <ClientsTab />;
+    case "checks":
+      return <ChecksTab />;
+    case "rules":
+      return <RulesTab />;
+    case "try":
+      return <TryTab />;
+  }
 }
 
 function Opened({ detail }: { readonly detail: Detail }) {
@@ -189,23 +209,26 @@ function Heading({ detail }: { readonly detail: Detail }) {
       return <EventName feature={detail.feature} />;
     case "client":
       return <bdi>{detail.client}</bdi>;
-    case "check":
+    case "situation":
       return (
         <>
-          Check <bdi>{detail.check}</bdi>
+          {detail.of === "checks" ? "Check" : "Rule set"} <bdi>{detail.name}</bdi>
         </>
       );
     case "finding":
-      return (
+      return detail.of === "checks" ? (
         <>
-          <ViolationSign /> Check <bdi>{detail.check}</bdi> is violated
+          <ViolationSign /> Check <bdi>{detail.name}</bdi> is violated
+        </>
+      ) : (
+        <>
+          <DerivedSign /> Made by rules <bdi>{detail.name}</bdi>
         </>
       );
-    case "edit-check":
+    case "edit":
       return (
         <>
-          {detail.check === undefined ? "New check" : "Edit check "}
-          <bdi>{detail.check}</bdi>
+          {detail.name === undefined ? "New" : "Edit"} {NOUNS[detail.of]} <bdi>{detail.name}</bdi>
         </>
       );
     case "sought":
@@ -221,12 +244,20 @@ function Body({ detail }: { readonly detail: Detail }) {
       return <EventDetail feature={detail.feature} />;
     case "client":
       return <ClientDetail client={detail.client} />;
-    case "check":
-      return <CheckDetail check={detail.check} />;
+    case "situation":
+      return detail.of === "checks" ? <CheckDetail check={detail.name} /> : <RuleSetDetail name={detail.name} />;
     case "finding":
-      return <FindingDetail check={detail.check} id={detail.id} />;
-    case "edit-check":
-      return <EditCheck {...(detail.check === undefined ? {} : { check: detail.check })} />;
+      return detail.of === "checks" ? (
+        <FindingDetail check={detail.name} id={detail.id} />
+      ) : (
+        <DerivedDetail name={detail.name} id={detail.id} />
+      );
+    case "edit":
+      return detail.of === "checks" ? (
+        <EditCheck {...(detail.name === undefined ? {} : { check: detail.name })} />
+      ) : (
+        <EditRules {...(detail.name === undefined ? {} : { name: detail.name })} />
+      );
     case "sought":
       return (
         <p class="quiet">

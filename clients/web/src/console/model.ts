@@ -7,7 +7,7 @@ import type { Place } from "../shared/map/plane.js";
 import { pageSettings, type PageSettings } from "../shared/pages.js";
 import { Access } from "./access.js";
 import { fromQuery, toQuery, type Address, type Opened, type Sight } from "./address.js";
-import { Checks } from "./checks/list.js";
+import type { CheckShown } from "./checks/formula.js";
 import { violationOf } from "./checks/violation.js";
 import { Clients } from "./clients/list.js";
 import { Figures } from "./live/figures.js";
@@ -20,6 +20,9 @@ import { Same } from "./live/same.js";
 import { Scale } from "./live/scale.js";
 import type { Marks } from "./map/density.js";
 import type { Layer, MapView, Meaning, Picked } from "./map/view.js";
+import { derivedOf, rulesOf } from "./rules/derived.js";
+import type { RuleSetShown } from "./rules/rules.js";
+import { Situations, type SituationKind } from "./situations/list.js";
 import { Draft } from "./try/draft.js";
 import type { Drawing } from "./try/draw.js";
 import type { Shape } from "./try/shape.js";
@@ -31,7 +34,7 @@ export type Tab = Address["tab"];
 export type Detail =
   | { readonly kind: "event"; readonly feature: DeliveredFeature }
   | { readonly kind: "client"; readonly client: string }
-  | Extract<Opened, { kind: "check" | "finding" | "edit-check" }>
+  | Extract<Opened, { kind: "situation" | "finding" | "edit" }>
   /** An event that an address names and that has not come yet. */
   | { readonly kind: "sought"; readonly id: string; readonly object?: string }
   /** Several were near. */
@@ -57,7 +60,8 @@ export class Console {
   readonly figures: Figures;
   readonly clients: Clients;
   readonly draft: Draft;
-  readonly checks: Checks;
+  readonly checks: Situations<CheckShown>;
+  readonly rules: Situations<RuleSetShown>;
   /** The polygon of a check that is being written. */
   readonly outline = { shape: signal<Shape>({ form: "polygon", corners: [] }), active: signal(false) };
   readonly tab = signal<Tab>("live");
@@ -106,7 +110,8 @@ export class Console {
     effect(() => {
       if (this.filter.value !== "" || this.live.rows.peek().length > 0) untracked(() => this.live.list());
     });
-    this.checks = new Checks(this.access);
+    this.checks = new Situations(this.access, "checks");
+    this.rules = new Situations(this.access, "rules");
     this.draft = new Draft(this.access, this.live, settings.world);
     this.#read();
     addEventListener("popstate", () => this.#read());
@@ -118,8 +123,12 @@ export class Console {
     });
     effect(() => {
       const opened = this.details.value.length > 0;
-      this.checks.seen.value =
-        this.tab.value === "checks" || this.details.value.some(({ kind }) => kind === "check" || kind === "edit-check");
+      for (const situations of [this.checks, this.rules]) {
+        const isOpen = this.details.value.some(
+          (each) => (each.kind === "situation" || each.kind === "edit") && each.of === situations.kind,
+        );
+        situations.seen.value = isOpen || this.tab.value === situations.kind;
+      }
       this.clients.seen.value = this.tab.value === "clients" || opened;
       this.draft.active.value = this.tab.value === "try";
     });
@@ -299,6 +308,7 @@ export class Console {
       },
       colourOf: ({ feature }) => scale?.of(feature.properties) ?? -1,
       violates: (point) => this.live.violations.checksOf(point).length > 0,
+      derived: ({ feature }) => rulesOf(feature) !== undefined,
     };
   }
 
@@ -336,16 +346,23 @@ export class Console {
   }
 
   open(detail: Detail): void {
-    // An event that tells a finding is opened as one, and the client of a check as the check.
-    const violation = detail.kind === "event" ? violationOf(detail.feature, this.live.violations.find) : undefined;
-    const check = detail.kind === "client" ? /^~checks\/(.+)$/.exec(detail.client)?.[1] : undefined;
-    const opened: Detail =
-      violation !== undefined
-        ? { kind: "finding", check: violation.check, id: violation.id }
-        : check !== undefined
-          ? { kind: "check", check }
-          : detail;
-    this.details.value = [...this.details.value.slice(1 - BACK), opened];
+    this.details.value = [...this.details.value.slice(1 - BACK), this.#meant(detail)];
+  }
+
+  /** An event that tells a finding is opened as one, and the client of a check or of a rule set as that. */
+  #meant(detail: Detail): Detail {
+    const { find } = this.live.violations;
+    if (detail.kind === "event") {
+      const violation = violationOf(detail.feature, find);
+      if (violation !== undefined) return { kind: "finding", of: "checks", name: violation.check, id: violation.id };
+      const derived = derivedOf(detail.feature, find);
+      if (derived !== undefined) return { kind: "finding", of: "rules", name: derived.rules, id: derived.id };
+    }
+    if (detail.kind === "client") {
+      const [, of, name] = /^~(checks|rules)\/(.+)$/s.exec(detail.client) ?? [];
+      if (of !== undefined && name !== undefined) return { kind: "situation", of: of as SituationKind, name };
+    }
+    return detail;
   }
 
   /** Opens something in the place of what is open. */

@@ -24,10 +24,14 @@ test("an address says what is shown, and says it again", () => {
   expect(fromQuery(toQuery(full))).toEqual(full);
   expect(toQuery({ ...plain, opened: { kind: "client", client: "ann" } })).toBe("?client=ann");
   const opened: readonly NonNullable<Address["opened"]>[] = [
-    { kind: "check", check: "a/b" },
-    { kind: "finding", check: "jump", id: "1f-2" },
-    { kind: "edit-check" },
-    { kind: "edit-check", check: "jump" },
+    { kind: "situation", of: "checks", name: "a/b" },
+    { kind: "finding", of: "checks", name: "jump", id: "1f-2" },
+    { kind: "edit", of: "checks" },
+    { kind: "edit", of: "checks", name: "jump" },
+    { kind: "situation", of: "rules", name: "a&b" },
+    { kind: "finding", of: "rules", name: "traffic", id: "1f-2" },
+    { kind: "edit", of: "rules" },
+    { kind: "edit", of: "rules", name: "traffic" },
   ];
   for (const each of opened)
     expect(fromQuery(toQuery({ ...plain, tab: "checks", opened: each }))).toEqual({ ...plain, tab: "checks", opened: each });

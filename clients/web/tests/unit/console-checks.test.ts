@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 
 import { drawingOf } from "../../src/console/checks/drawing.js";
 import { formulaText } from "../../src/console/checks/formula.js";
-import { placesOf, readDocument } from "../../src/console/checks/pointers.js";
+import { placesOf, readDocument } from "../../src/console/situations/pointers.js";
 import { presetDocument, presetFormula, PRESETS } from "../../src/console/checks/presets.js";
 import { linksOf, violationOf, violationWords } from "../../src/console/checks/violation.js";
 import { MARKED_MS, Violations } from "../../src/console/live/violations.js";

@@ -51,3 +51,10 @@ test("a triangle has its tip up", () => {
   expect(at(triangle, 6, -6)).toBe(0);
   expect(at(triangle, 6, 3)).not.toBe(0);
 });
+
+test("a square has corners", () => {
+  const square = { ...DISC, shape: "square", across: 12 } as const;
+  expect(at(square, 0, 0)).toBe(0xffff8000);
+  expect(at(square, 5, 5)).not.toBe(0);
+  expect(at({ ...square, shape: "disc" }, 5, 5)).toBe(0);
+});

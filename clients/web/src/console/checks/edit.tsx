@@ -1,18 +1,16 @@
 // A new check, of a preset or as a document, or another document for one that is there.
 
-import { useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import type { Fault } from "nearcast";
 
-import { HttpProblem } from "../../shared/http.js";
-import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
+import { EditorField, NameField } from "../situations/editor-field.js";
+import { placesInDocument, readDocument } from "../situations/pointers.js";
+import { useSaving } from "../situations/save.js";
 import { Numbers } from "../try/area.js";
 import { missing } from "../try/shape.js";
 import { ACTIONS, formulaText, type CheckShown } from "./formula.js";
-import type { JsonEditor } from "./json-editor.js";
-import { pathOf } from "./list.js";
-import { placesOf, readDocument, type Place } from "./pointers.js";
 import { presetDocument, presetFormula, PRESETS, presetWhole, type Preset, type Values } from "./presets.js";
 
 const EMPTY = { contexts: { recent: { for_s: 60 } }, formula: { forall: "a", in: "recent", that: "a.speed >= 0" } };
@@ -31,17 +29,14 @@ function documentOf({ contexts, formula, clock, on_violation }: CheckShown): obj
 
 function EditForm({ shown }: { readonly shown?: CheckShown }) {
   const console = useConsole();
-  const { access, checks, outline } = console;
+  const { checks, outline } = console;
   const name = useSignal(shown?.name ?? "");
   const preset = useSignal<Preset | undefined>(shown === undefined ? PRESETS[0] : undefined);
   const values = useSignal<Values>({});
   const clock = useSignal<"arrival" | "event">("arrival");
   const action = useSignal<keyof typeof ACTIONS>("tell");
   const text = useSignal(JSON.stringify(shown === undefined ? EMPTY : documentOf(shown), null, 2));
-  const faults = useSignal<readonly Fault[]>([]);
-  const problem = useSignal<string | undefined>(undefined);
-  /** What is replaced when it is saved once more. */
-  const agreed = useSignal<string | undefined>(undefined);
+  const { faults, problem, save } = useSaving(checks, "empty sets");
   const corners = outline.shape.value.form === "polygon" ? outline.shape.value.corners : [];
   const chosen = preset.value;
   useEffect(() => () => void (outline.active.value = false), []);
@@ -52,10 +47,8 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
     ...(clock.value === "arrival" ? {} : { clock: clock.value }),
     ...(action.value === "tell" ? {} : { on_violation: action.value }),
   });
-  const save = async (): Promise<void> => {
-    problem.value = undefined;
-    faults.value = [];
-    let document: unknown;
+  const submit = async (): Promise<void> => {
+    let document: unknown = chosen === undefined ? undefined : { ...presetDocument(chosen, values.value, corners), ...common() };
     if (chosen === undefined) {
       const read = readDocument(text.value);
       if ("fault" in read) {
@@ -63,21 +56,8 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
         return;
       }
       document = read.document;
-    } else document = { ...presetDocument(chosen, values.value, corners), ...common() };
-    const wanted = name.value.trim();
-    if (shown === undefined && agreed.value !== wanted && checks.get(wanted) !== undefined) {
-      agreed.value = wanted;
-      problem.value = `There is a check ${wanted} already. Save again to replace it; it begins with empty sets.`;
-      return;
     }
-    try {
-      await access.call(pathOf(wanted), { method: "PUT", body: document });
-      await checks.look();
-      console.replace({ kind: "check", check: wanted });
-    } catch (error) {
-      faults.value = error instanceof HttpProblem ? error.faults : [];
-      problem.value = statusOf(error) === 403 ? `This token does not permit it: ${reasonOf(error)}` : `Not saved: ${reasonOf(error)}`;
-    }
+    await save(name.value.trim(), document, shown !== undefined);
   };
   const asDocument = (): void => {
     if (chosen !== undefined) text.value = JSON.stringify({ ...presetWhole(chosen, values.value, corners), ...common() }, null, 2);
@@ -89,22 +69,12 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
       id="edit-check"
       onSubmit={(event) => {
         event.preventDefault();
-        void save();
+        void submit();
       }}
     >
       {shown === undefined && (
         <>
-          <div class="field">
-            <label for="check-name">Name</label>
-            <input
-              id="check-name"
-              required
-              autocomplete="off"
-              placeholder="jump"
-              value={name.value}
-              onInput={({ currentTarget }) => (name.value = currentTarget.value)}
-            />
-          </div>
+          <NameField placeholder="jump" value={name.value} change={(changed) => (name.value = changed)} />
           <div class="forms" role="group" aria-label="Kind of check">
             {PRESETS.map((each) => (
               <button
@@ -126,7 +96,17 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
         </>
       )}
       {chosen === undefined ? (
-        <DocumentField text={text.value} change={(changed) => (text.value = changed)} faults={faults.value} />
+        <EditorField
+          id="document"
+          label="Document"
+          language="json"
+          text={text.value}
+          change={(changed) => (text.value = changed)}
+          faults={faults.value}
+          placesIn={placesInDocument}
+        >
+          <code>contexts</code> are sets of recent events, <code>formula</code> is what has to hold for them.
+        </EditorField>
       ) : (
         <>
           <p>{chosen.says}</p>
@@ -270,60 +250,6 @@ function OutlineField() {
         </button>
       )}
       <p class="quiet">{missing(shape) ?? "Drag its dots on the map, or change the numbers."}</p>
-    </section>
-  );
-}
-
-function DocumentField({
-  text,
-  change,
-  faults,
-}: {
-  readonly text: string;
-  readonly change: (text: string) => void;
-  readonly faults: readonly Fault[];
-}) {
-  const place = useRef<HTMLDivElement>(null);
-  const editor = useSignal<JsonEditor | undefined>(undefined);
-  const told = useSignal<readonly Fault[]>(faults);
-  told.value = faults;
-  /** As it was when the faults were told: they are of that text. */
-  const places = useSignal<readonly Place[]>([]);
-  useEffect(() => {
-    let gone = false;
-    void import("./json-editor.js").then(({ createJsonEditor }) => {
-      if (gone || place.current === null) return;
-      editor.value = createJsonEditor(place.current, text, { labelledby: "document-label", describedby: "document-faults" }, change);
-    });
-    return () => {
-      gone = true;
-      editor.peek()?.remove();
-    };
-  }, []);
-  const latest = useRef(text);
-  latest.current = text;
-  useSignalEffect(() => {
-    const read = readDocument(latest.current);
-    places.value = told.value.length === 0 ? [] : "fault" in read ? [read.fault] : placesOf(latest.current, told.value);
-    editor.value?.faults(places.value);
-  });
-  return (
-    <section aria-labelledby="document-label">
-      <h3 id="document-label">Document</h3>
-      <div class="editor" ref={place} />
-      <p class="quiet">
-        <code>contexts</code> are sets of recent events, <code>formula</code> is what has to hold for them.
-      </p>
-      <div id="document-faults" class="faults" role="status">
-        {places.value.map((fault) => (
-          <p key={fault.pointer + fault.detail}>
-            <button type="button" class="link" onClick={() => editor.value?.goTo(fault)}>
-              <code>{fault.pointer === "" ? "document" : fault.pointer}</code>
-            </button>{" "}
-            <span class="bad">{fault.detail}</span>
-          </p>
-        ))}
-      </div>
     </section>
   );
 }

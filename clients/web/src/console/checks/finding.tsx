@@ -1,41 +1,20 @@
 // A finding that was opened: the events that do not fit together, in words and on the map.
 
-import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { DeliveredFeature } from "nearcast";
 
 import { degrees } from "../../shared/degrees.js";
-import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { placeOf } from "../model.js";
+import { FoundBy, useFinding } from "../situations/detail.js";
 import { clock } from "../words.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { drawingOf } from "./drawing.js";
-import { pathOf } from "./list.js";
-import { stepOf, stepWords, violationOf, type Bound, type Violation } from "./violation.js";
+import { stepOf, stepWords, violationOf, type Bound } from "./violation.js";
 
 export function FindingDetail({ check, id }: { readonly check: string; readonly id: string }) {
-  const console = useConsole();
-  const { access, live, view, settings } = console;
-  const found = useSignal<Violation | undefined>(live.violations.get(id));
-  const problem = useSignal<string | undefined>(undefined);
-  useEffect(() => {
-    if (found.peek() !== undefined) return;
-    const stop = new AbortController();
-    const look = async (): Promise<void> => {
-      try {
-        const features = (await access.call(pathOf(check, "/findings"), { signal: stop.signal })) as readonly DeliveredFeature[];
-        const feature = features.find((each) => String(each.id) === id);
-        found.value = feature === undefined ? undefined : violationOf(feature, live.violations.find);
-        if (found.value === undefined) problem.value = "It is not among the newest findings of this check any more.";
-      } catch (error) {
-        if (!stop.signal.aborted) problem.value = reasonOf(error);
-      }
-    };
-    void look();
-    return () => stop.abort();
-  }, [check, id]);
-  const violation = found.value;
+  const { checks, live, view, settings } = useConsole();
+  const { find } = live.violations;
+  const { found: violation, problem } = useFinding(checks, check, id, live.violations.get(id), (feature) => violationOf(feature, find));
   const map = view.value;
   useEffect(() => {
     if (map === undefined || violation === undefined) return;
@@ -44,20 +23,9 @@ export function FindingDetail({ check, id }: { readonly check: string; readonly 
   }, [map, violation]);
   return (
     <>
-      <p>
-        Found by check{" "}
-        <button type="button" class="link" onClick={() => console.open({ kind: "check", check })}>
-          <bdi>{check}</bdi>
-        </button>
-        {violation !== undefined && (
-          <span class="quiet">
-            {" "}
-            at <time dateTime={violation.time}>{clock(violation.time)}</time>
-          </span>
-        )}
-      </p>
-      {problem.value !== undefined && <p class="warn">{problem.value}</p>}
-      {violation === undefined && problem.value === undefined && <p class="quiet">Asking…</p>}
+      <FoundBy of={checks} name={check} time={violation?.time} />
+      {problem !== undefined && <p class="warn">{problem}</p>}
+      {violation === undefined && problem === undefined && <p class="quiet">Asking…</p>}
       {violation !== undefined && (
         <section aria-labelledby="bound">
           <h3 id="bound">{violation.bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>

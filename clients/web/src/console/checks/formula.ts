@@ -1,6 +1,7 @@
 // Checks as their documents have them, and formulas as people read them.
 
 import type { AreaShown } from "../map/areas.js";
+import type { Situation } from "../situations/list.js";
 
 export type Formula =
   | string
@@ -17,30 +18,12 @@ export interface ContextSet {
   readonly for_s: number;
 }
 
-export interface Activity {
-  readonly inputs: number;
-  readonly evaluations: number;
-  readonly published: number;
-  readonly queued: number;
-  readonly mean_us: number;
-  readonly p99_us: number;
-  readonly engine: string;
-  readonly dropped: number;
-  readonly marked: number;
-  readonly passed: number;
-  readonly restarts: number;
-  readonly paused: boolean;
-  readonly problem?: string;
-}
-
 /** A check as the broker shows it. */
-export interface CheckShown {
-  readonly name: string;
+export interface CheckShown extends Situation {
   readonly contexts: Readonly<Record<string, ContextSet>>;
   readonly formula: Formula;
   readonly clock?: "arrival" | "event";
   readonly on_violation?: "tell" | "mark" | "drop";
-  readonly activity: Activity;
 }
 
 /** A formula with a part on each line, indented by what is around it. */

@@ -49,7 +49,14 @@ export class AnswerLayer {
       paint: { "circle-radius": 9, "circle-stroke-width": 3, "circle-opacity": 0 },
     });
     base.onTheme(() => {
-      const by = (opacity: number): ExpressionSpecification => ["case", HOLDS, css("--good", opacity), css("--bad", opacity)];
+      const by = (opacity: number): ExpressionSpecification => [
+        "case",
+        ["has", "derived"],
+        css("--map-derived", opacity),
+        HOLDS,
+        css("--good", opacity),
+        css("--bad", opacity),
+      ];
       map.setPaintProperty("why-fill", "fill-color", by(0.12));
       map.setPaintProperty("why-corridor", "line-color", by(0.2));
       for (const id of ["why-line", "why-way"]) map.setPaintProperty(id, "line-color", by(1));
@@ -64,9 +71,9 @@ export class AnswerLayer {
     this.#labels = [];
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
-    this.#labels = drawing.labels.map(({ at, text, holds }) => {
+    this.#labels = drawing.labels.map(({ at, text, holds, derived }) => {
       const element = document.createElement("div");
-      element.className = holds ? "why-label good" : "why-label bad";
+      element.className = `why-label ${derived === true ? "derived" : holds === true ? "good" : "bad"}`;
       element.textContent = text;
       return new Marker({ element }).setLngLat([at[0], at[1]]).addTo(map);
     });

@@ -25,6 +25,7 @@ const LOOKS: readonly PointLook[] = [
   { colour: "--map-match", shape: "halo", size: 26 }, // Around what was clicked.
   { colour: "--map-client", shape: "ring", size: 11 },
   { colour: "--map-violation", shape: "triangle", size: 19 }, // Of an object that has violated a check.
+  { colour: "--map-derived", shape: "square", size: 12 }, // What a rule set made.
 ];
 const OBJECT = 0;
 const EVENT = 1;
@@ -33,6 +34,7 @@ const MATCH = 3;
 const CHOSEN = 4;
 const CLIENT = 5;
 const VIOLATION = 6;
+const DERIVED = 7;
 
 /** What can be switched. */
 export type Layer = "events" | "clients" | "areas" | "trails" | "flashes";
@@ -66,6 +68,8 @@ export interface Meaning {
   colourOf(seen: Seen): number;
   /** Whether a point has violated a check lately. */
   violates(point: string): boolean;
+  /** Whether a rule set made its event. */
+  derived(seen: Seen): boolean;
 }
 
 /** Calls of a tool that has the map's clicks for itself. */
@@ -85,7 +89,7 @@ export class MapView implements Shown {
   readonly answer: AnswerLayer;
   readonly #density: Density;
   readonly #flashes: Flashes;
-  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false };
+  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false, derived: () => false };
   #switched: Readonly<Record<Layer, boolean>> = { events: true, clients: true, areas: true, trails: true, flashes: true };
   /** What was chosen; by itself the map goes by its zoom. */
   #marks: Marks | "auto" = "auto";
@@ -191,16 +195,19 @@ export class MapView implements Shown {
   put(seen: Seen): void {
     const at = this.#base.plane.toMap(seen.place);
     const violates = this.#meaning.violates(seen.id);
+    const derived = this.#meaning.derived(seen);
     const look = seen.matched
       ? MATCH
       : violates
         ? VIOLATION
-        : seen.object === undefined
-          ? EVENT
-          : this.#meaning.clientOf(seen.id) === undefined
-            ? OBJECT
-            : BOTH;
-    const colour = seen.matched || violates ? -1 : this.#meaning.colourOf(seen);
+        : derived
+          ? DERIVED
+          : seen.object === undefined
+            ? EVENT
+            : this.#meaning.clientOf(seen.id) === undefined
+              ? OBJECT
+              : BOTH;
+    const colour = seen.matched || violates || derived ? -1 : this.#meaning.colourOf(seen);
     // Of a longer time nobody knows the way in between.
     const jump = Math.abs(seen.after_s ?? 0) > KNOWN_WAY_S;
     this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000, jump });
@@ -215,7 +222,8 @@ export class MapView implements Shown {
   /** What marks mean from now on; those that are there are put again. */
   mean(meaning: Meaning, all: Iterable<Seen>): void {
     this.#meaning = meaning;
-    for (const seen of all) if (!seen.matched && !meaning.violates(seen.id)) this.#events.recolour(seen.id, meaning.colourOf(seen));
+    for (const seen of all)
+      if (!seen.matched && !meaning.violates(seen.id) && !meaning.derived(seen)) this.#events.recolour(seen.id, meaning.colourOf(seen));
   }
 
   /** Says how marks are shown; `auto` counts them where many are far away. */

@@ -40,6 +40,7 @@ export const colours = HighlightStyle.define([
   { tag: tags.keyword, color: "var(--accent)", fontWeight: "600" },
   { tag: tags.string, color: "var(--good)" },
   { tag: tags.number, color: "var(--bad)" },
+  { tag: tags.comment, color: "var(--text-2)", fontStyle: "italic" },
 ]);
 
 export const look = EditorView.theme({

@@ -8,10 +8,15 @@ import { shapesOf, type AreaShown } from "../map/areas.js";
 import { metres } from "../words.js";
 
 export interface WhyDrawing {
-  /** Shapes and lines, each with `holds`. */
+  /** Shapes and lines, each with `holds`, or `derived` where it shows what a rule set made. */
   readonly features: readonly Feature[];
   /** A text at a place of the map, in degrees. */
-  readonly labels: readonly { readonly at: readonly [number, number]; readonly text: string; readonly holds: boolean }[];
+  readonly labels: readonly {
+    readonly at: readonly [number, number];
+    readonly text: string;
+    readonly holds?: boolean;
+    readonly derived?: boolean;
+  }[];
 }
 
 /** Draws each filter's area; `client` is where the client is, as far as that is shown. */

@@ -126,7 +126,11 @@ function ViolatedPart({ id }: { readonly id: string }) {
         <div key={violation.id}>
           <p>
             Check <CheckLink check={violation.check} /> says that these do not fit together (
-            <button type="button" class="link" onClick={() => console.visit({ kind: "finding", check: violation.check, id: violation.id })}>
+            <button
+              type="button"
+              class="link"
+              onClick={() => console.visit({ kind: "finding", of: "checks", name: violation.check, id: violation.id })}
+            >
               show on the map
             </button>
             ):
@@ -141,7 +145,7 @@ function ViolatedPart({ id }: { readonly id: string }) {
 function CheckLink({ check }: { readonly check: string }) {
   const console = useConsole();
   return (
-    <button type="button" class="link" onClick={() => console.open({ kind: "check", check })}>
+    <button type="button" class="link" onClick={() => console.open({ kind: "situation", of: "checks", name: check })}>
       <bdi>{check}</bdi>
     </button>
   );

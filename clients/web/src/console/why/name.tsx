@@ -3,6 +3,7 @@ import type { DeliveredFeature } from "nearcast";
 import { useConsole } from "../context.js";
 import { violationOf, violationWords, type Violation } from "../checks/violation.js";
 import { attributeOf } from "../live/objects.js";
+import { rulesOf } from "../rules/derived.js";
 import { counted, valueText } from "../words.js";
 
 /** What a finding is about: the object of its newest event, or how many events where the page has not seen that. */
@@ -28,6 +29,13 @@ export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
     return (
       <>
         <ViolationSign /> <bdi>{violation.check}</bdi>: <bdi>{subjectOf(violation, attribute)}</bdi>
+      </>
+    );
+  }
+  if (rulesOf(feature) !== undefined) {
+    return (
+      <>
+        <DerivedSign /> <bdi>{nameOf(feature, attribute)}</bdi>
       </>
     );
   }
@@ -65,4 +73,9 @@ export function EventSummary({ feature }: { readonly feature: DeliveredFeature }
 /** The sign of what violates a check, as the map has it. */
 export function ViolationSign() {
   return <span class="sample violations" role="img" aria-label="violates" />;
+}
+
+/** The sign of what a rule set made, as the map has it. */
+export function DerivedSign() {
+  return <span class="sample derived" role="img" aria-label="derived" />;
 }

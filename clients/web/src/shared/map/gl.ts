@@ -50,7 +50,8 @@ void main() {
   vec2 at = (gl_PointCoord - 0.5) * v_size;
   float away = v_shape > 1.5 && v_shape < 2.5 ? abs(at.x) + abs(at.y) : length(at);
   // How far out a place is in a triangle with its tip up, whose middle is that of its circle.
-  if (v_shape > 4.5) away = 2.0 * max(at.y, 0.866 * abs(at.x) - 0.5 * at.y);
+  if (v_shape > 4.5 && v_shape < 5.5) away = 2.0 * max(at.y, 0.866 * abs(at.x) - 0.5 * at.y);
+  if (v_shape > 5.5) away = max(abs(at.x), abs(at.y));
   float edge = v_edge;
   float fine = u_ratio * 0.5;
   float inside = 1.0 - smoothstep(edge - fine, edge + fine * 0.2, away);

@@ -60,7 +60,9 @@ function coverage({ across, ratio, shape, heading }: SpriteOptions, x: number, y
       ? Math.abs(x) + Math.abs(y)
       : shape === "triangle"
         ? 2 * Math.max(y, 0.866 * Math.abs(x) - 0.5 * y)
-        : Math.hypot(x, y);
+        : shape === "square"
+          ? Math.max(Math.abs(x), Math.abs(y))
+          : Math.hypot(x, y);
   let inside = 1 - smooth(edge - fine, edge + fine * 0.2, away);
   let body = 1 - smooth(edge - ratio - fine, edge - ratio + fine, away);
   if (shape === "ring") body *= smooth(edge - 3 * ratio - fine, edge - 3 * ratio + fine, away);

@@ -1,4 +1,4 @@
-// The editor of a check's document. It knows JSON alone: whether a check is one the broker says.
+// The editor of a document or of a program. It knows their words alone: whether a check or a rule set is one the broker says.
 
 import { closeBrackets } from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
@@ -10,19 +10,40 @@ import { drawSelection, EditorView, keymap } from "@codemirror/view";
 import { colours, look } from "../try/editor.js";
 import type { Place } from "./pointers.js";
 
-const language = StreamLanguage.define({
-  token(stream) {
-    if (stream.eatSpace()) return null;
-    if (stream.match(/^"(?:[^"\\]|\\.)*"(?=\s*:)/)) return "variableName";
-    if (stream.match(/^"(?:[^"\\]|\\.)*"?/)) return "string";
-    if (stream.match(/^-?\d[\d.eE+-]*/)) return "number";
-    if (stream.match(/^(?:true|false|null)\b/)) return "keyword";
-    stream.next();
-    return null;
-  },
-});
+/** Each language by the pieces of its lines, and the words for their colours; the first that is there counts. */
+const PIECES = {
+  json: [
+    [/^"(?:[^"\\]|\\.)*"(?=\s*:)/, "variableName"],
+    [/^"(?:[^"\\]|\\.)*"?/, "string"],
+    [/^-?\d[\d.eE+-]*/, "number"],
+    [/^(?:true|false|null)\b/, "keyword"],
+  ],
+  chr: [
+    [/^%.*/, "comment"],
+    [/^'(?:[^'\\]|\\.|'')*'?/, "string"],
+    [/^"(?:[^"\\]|\\.)*"?/, "string"],
+    [/^[A-Z_]\w*/, "variableName"],
+    [/^\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/, "number"],
+    [/^(?:<=>|==>|:-|\||@|\\(?=[\s\w]))/, "keyword"],
+    [/^(?:is|mod|true|fail)\b/, "keyword"],
+    [/^\w+/, null],
+  ],
+} as const satisfies Readonly<Record<string, readonly (readonly [RegExp, string | null])[]>>;
 
-export interface JsonEditor {
+export type Language = keyof typeof PIECES;
+
+function languageOf(name: Language): StreamLanguage<unknown> {
+  return StreamLanguage.define({
+    token(stream) {
+      if (stream.eatSpace()) return null;
+      for (const [piece, word] of PIECES[name]) if (stream.match(piece)) return word;
+      stream.next();
+      return null;
+    },
+  });
+}
+
+export interface TextEditor {
   /** Underlines faults. */
   faults(places: readonly Place[]): void;
   /** Brings the cursor to a place. */
@@ -30,12 +51,13 @@ export interface JsonEditor {
   remove(): void;
 }
 
-export function createJsonEditor(
+export function createTextEditor(
   parent: HTMLElement,
+  language: Language,
   text: string,
   label: { readonly labelledby: string; readonly describedby: string },
   changed: (text: string) => void,
-): JsonEditor {
+): TextEditor {
   const view = new EditorView({
     parent,
     state: EditorState.create({
@@ -45,7 +67,7 @@ export function createJsonEditor(
         drawSelection(),
         closeBrackets(),
         bracketMatching(),
-        language,
+        languageOf(language),
         syntaxHighlighting(colours),
         look,
         EditorView.lineWrapping,

@@ -1,16 +1,46 @@
-// The checks that there are, with what they do.
+// The checks, or the rule sets, that there are, with what they do.
 
 import { effect, signal } from "@preact/signals";
 
 import { reasonOf, statusOf, type Access } from "../access.js";
-import type { CheckShown } from "./formula.js";
+
+/** What there is that finds something in events, as the broker's addresses have it. */
+export type SituationKind = "checks" | "rules";
+
+/** What one of them is called. */
+export const NOUNS = { checks: "check", rules: "rule set" } as const;
+
+export interface Activity {
+  readonly inputs: number;
+  readonly evaluations: number;
+  readonly published: number;
+  readonly queued: number;
+  readonly mean_us: number;
+  readonly p99_us: number;
+  readonly engine: string;
+  readonly dropped: number;
+  readonly marked: number;
+  readonly passed: number;
+  readonly restarts: number;
+  /** Of a rule set: how many are in its store. */
+  readonly constraints?: number;
+  readonly paused: boolean;
+  readonly problem?: string;
+}
+
+/** What checks and rule sets have in common. */
+export interface Situation {
+  readonly name: string;
+  readonly activity: Activity;
+}
 
 /** Somebody looks at them so often. */
 const SEEN_MS = 2000;
 
-export class Checks {
+export class Situations<Shown extends Situation> {
+  readonly kind: SituationKind;
   /** In the order of their names; `undefined` until the broker has told them. */
-  readonly list = signal<readonly CheckShown[] | undefined>(undefined);
+  readonly list = signal<readonly Shown[] | undefined>(undefined);
   /** Why there is no list. */
   readonly why = signal<string | undefined>(undefined);
   /** Somebody looks at them. */
@@ -19,8 +49,9 @@ export class Checks {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #turn = 0;
 
-  constructor(access: Access) {
+  constructor(access: Access, kind: SituationKind) {
     this.#access = access;
+    this.kind = kind;
     effect(() => {
       // Another token may permit more.
       const [seen] = [this.seen.value, this.#access.given.value];
@@ -35,7 +66,7 @@ export class Checks {
     const turn = ++this.#turn;
     if (!document.hidden && this.#access.usable.peek()) {
       try {
-        const list = (await this.#access.call("v1/checks")) as readonly CheckShown[];
+        const list = (await this.#access.call(`v1/${this.kind}`)) as readonly Shown[];
         if (turn !== this.#turn) return;
         this.list.value = list;
         this.why.value = undefined;
@@ -43,25 +74,25 @@ export class Checks {
         if (turn !== this.#turn) return;
         this.why.value =
           statusOf(error) === 403
-            ? "This token does not permit to see checks: that takes the scope admin."
+            ? `This token does not permit to see ${NOUNS[this.kind]}s: that takes the scope admin.`
             : `There is no list now: ${reasonOf(error)}.`;
       }
     }
     if (this.seen.peek() && turn === this.#turn) this.#timer = setTimeout(() => void this.look(), SEEN_MS);
   }
 
-  get(name: string): CheckShown | undefined {
-    return this.list.value?.find((check) => check.name === name);
+  get(name: string): Shown | undefined {
+    return this.list.value?.find((each) => each.name === name);
+  }
+
+  /** The address of one of them. */
+  path(name: string, part = ""): string {
+    return `v1/${this.kind}/${encodeURIComponent(name)}${part}`;
   }
 }
 
-/** The address of a check. */
-export function pathOf(name: string, part = ""): string {
-  return `v1/checks/${encodeURIComponent(name)}${part}`;
-}
-
-/** What a check is at, in a word with its reason. */
-export function stateOf({ activity: { paused, problem, queued } }: CheckShown): {
+/** What one is at, in a word with its reason. */
+export function stateOf({ activity: { paused, problem, queued } }: Situation): {
   readonly word: "at work" | "paused" | "problem" | "behind";
   readonly why: string;
 } {

@@ -24,6 +24,12 @@ export function readDocument(text: string): { readonly document: unknown } | { r
   }
 }
 
+/** The places of faults in a document: of that it is no JSON, where it is none. */
+export function placesInDocument(text: string, faults: readonly { readonly pointer: string; readonly detail: string }[]): readonly Place[] {
+  const read = readDocument(text);
+  return "fault" in read ? [read.fault] : placesOf(text, faults);
+}
+
 /** The place of each fault: the value that its pointer names, or what is nearest around it where that is missing. */
 export function placesOf(text: string, faults: readonly { readonly pointer: string; readonly detail: string }[]): Place[] {
   const root = parseTree(text);
