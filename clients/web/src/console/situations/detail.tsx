@@ -231,7 +231,7 @@ export function FoundBy({
   const console = useConsole();
   return (
     <p>
-      Found by {NOUNS[of.kind]}{" "}
+      {of.kind === "checks" ? "Found" : "Made"} by {NOUNS[of.kind]}{" "}
       <button type="button" class="link" onClick={() => console.open({ kind: "situation", of: of.kind, name })}>
         <bdi>{name}</bdi>
       </button>
