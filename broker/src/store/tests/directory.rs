@@ -102,7 +102,7 @@ fn another_world_and_another_format_are_refused() {
     assert!(told.contains("store.redb") && told.contains("nearcast verify"), "{told}");
 }
 
-/// Format 4 had every table but the one of push subscriptions.
+/// Format 5 had every table but the one of states.
 #[test]
 fn a_file_of_the_format_before_is_taken_up() {
     let folder = TempDir::new().expect("a folder");
@@ -112,7 +112,7 @@ fn a_file_of_the_format_before_is_taken_up() {
     let txn = database.begin_write().expect("a transaction");
     let meta = redb::TableDefinition::<&str, &str>::new("meta");
     txn.open_table(meta).expect("there is a table").insert("format", "5").expect("it is written");
-    assert!(txn.delete_table(keys::Table::Push.rows()).expect("it is deleted"));
+    assert!(txn.delete_table(keys::Table::States.rows()).expect("it is deleted"));
     txn.commit().expect("it is committed");
     drop(database);
     assert!(check(folder.path()).expect("it can be read").is_whole());
