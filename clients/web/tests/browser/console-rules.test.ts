@@ -73,11 +73,13 @@ test("a rule set is written as a document and a program, and faults stand at the
   const { program, ...document } = MERGING;
   await write("Document", JSON.stringify(document, null, 2).replace("300", "-1"));
   await page.getByRole("button", { name: "/facts/report/for_s" }).waitFor();
-  await write("Document", JSON.stringify(document, null, 2));
   await write("Program", "% Reports of one accident.\nreport(A, X, Y) \\ report(_, U, V <=> true.");
   await page.getByRole("button", { name: "line 2" }).waitFor();
   await expect.poll(() => page.locator(".cm-lintRange-error").allTextContents()).toEqual(["."]);
   await expectAccessible(page, "a program with a fault");
+  await write("Document", JSON.stringify(document, null, 2));
+  await expect.poll(() => page.getByRole("button", { name: "/facts/report/for_s" }).count()).toBe(0);
+  await page.getByRole("button", { name: "line 2" }).waitFor();
   await write("Program", program);
   await page.getByRole("heading", { name: "Rule set merge" }).waitFor();
   expect(await send("GET", "/v1/rules/merge")).toMatchObject({ program, publish: MERGING.publish });
