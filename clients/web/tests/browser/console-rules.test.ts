@@ -75,7 +75,7 @@ test("a rule set is written as a document and a program, and faults stand at the
   await page.getByRole("button", { name: "/facts/report/for_s" }).waitFor();
   await write("Program", "% Reports of one accident.\nreport(A, X, Y) \\ report(_, U, V <=> true.");
   await page.getByRole("button", { name: "line 2" }).waitFor();
-  await expect.poll(() => page.locator(".cm-lintRange-error").allTextContents()).toEqual(["."]);
+  await expect.poll(() => page.locator(".cm-lintRange-error").allTextContents()).toEqual(["-1", "."]);
   await expectAccessible(page, "a program with a fault");
   await write("Document", JSON.stringify(document, null, 2));
   await expect.poll(() => page.getByRole("button", { name: "/facts/report/for_s" }).count()).toBe(0);
