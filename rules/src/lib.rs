@@ -10,6 +10,7 @@ mod run;
 mod session;
 mod syntax;
 mod term;
+pub mod view;
 
 pub use machine::{BadSnapshot, Bounds, Error, ORIGINS_MAX, Setting};
 pub use program::{Fault, PROGRAM_BYTES_MAX, Program, Wrong};

@@ -64,6 +64,7 @@ pub(crate) struct Head {
 /// A rule, as it stands in the text.
 pub(crate) struct Rule {
     pub(crate) name: Option<Atom>,
+    pub(crate) at: usize,
     pub(crate) heads: Vec<Head>,
     pub(crate) guard: Option<Node>,
     pub(crate) body: Node,
@@ -77,6 +78,8 @@ pub(crate) struct Source {
     /// Clauses in their order: head, body.
     pub(crate) clauses: Vec<(Node, Option<Node>, Vec<String>)>,
     pub(crate) constraints: Vec<(Atom, usize)>,
+    /// Constraints that were declared with the types of their arguments.
+    pub(crate) types: Vec<(Atom, Vec<Node>)>,
 }
 
 impl Program {
@@ -179,7 +182,7 @@ fn key(head: &Node) -> Option<(Atom, usize)> {
 }
 
 impl Source {
-    fn read(text: &str, atoms: &mut Atoms, operators: &mut Operators) -> (Self, Vec<At>) {
+    pub(crate) fn read(text: &str, atoms: &mut Atoms, operators: &mut Operators) -> (Self, Vec<At>) {
         let (mut source, mut faults) = (Self::default(), Vec::new());
         let mut parser = Parser::new(text, atoms);
         loop {
@@ -273,6 +276,11 @@ impl Source {
                         if !self.constraints.contains(&declared) {
                             self.constraints.push(declared);
                         }
+                        if let Kind::Compound(name, types) = &part.kind
+                            && part.binary(Atom::SLASH).is_none()
+                        {
+                            self.types.push((*name, types.clone()));
+                        }
                     }
                 }
                 Kind::Compound(Atom::OP, parts)
@@ -329,12 +337,11 @@ fn declared(node: &Node) -> Option<(Atom, usize)> {
 
 /// The rule that a term is, if it is one.
 fn rule(term: &Node, variables: Vec<String>) -> Result<Option<Rule>, At> {
-    let (mut term, mut name) = (term, None);
+    let mut term = term;
+    let (mut name, at) = (None, term.at);
     if let Some([named, rule]) = term.binary(Atom::NAME) {
+        name = named.callable().map(|(name, _)| name);
         term = rule;
-        if let Kind::Atom(atom) = named.kind {
-            name = Some(atom);
-        }
     }
     let mut passive = Vec::new();
     if let Some([rule, pragmas]) = term.binary(Atom::PRAGMA) {
@@ -372,7 +379,7 @@ fn rule(term: &Node, variables: Vec<String>) -> Result<Option<Rule>, At> {
         Some([guard, body]) => (Some(guard.clone()), body.clone()),
         None => (None, right.clone()),
     };
-    Ok(Some(Rule { name, heads: rule_heads, guard, body, variables }))
+    Ok(Some(Rule { name, at, heads: rule_heads, guard, body, variables }))
 }
 
 fn head(node: &Node, is_removed: bool) -> Result<Head, At> {

@@ -7,7 +7,7 @@ mod writer;
 
 pub(crate) use operators::Operators;
 pub(crate) use parser::{Clause, Kind, Node, Parser};
-pub(crate) use writer::Writer;
+pub(crate) use writer::{Writer, float, quoted};
 
 /// What is wrong with a text, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]

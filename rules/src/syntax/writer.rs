@@ -177,7 +177,7 @@ impl Writer<'_> {
 }
 
 /// A name, in quotes where it is none without.
-fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     let is_plain = match name.chars().next() {
         None => false,
         Some(first) if first.is_lowercase() => name.chars().all(is_word),
@@ -202,7 +202,7 @@ fn quoted(name: &str) -> String {
 }
 
 /// A float with the fewest digits that read as itself.
-fn float(number: f64) -> String {
+pub(crate) fn float(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();
     }
