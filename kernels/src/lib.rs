@@ -4,13 +4,14 @@
 //! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
 //! processor; code with block-wide barriers is out of that's reach.
 //!
-//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `matcher-gpu` for the others), which knows its parameters.
+//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `rules-gpu` for rules, `matcher-gpu` for the others), which knows its parameters.
 
 #![forbid(unsafe_code)]
 
 pub mod checks;
 pub mod clcb;
 pub mod gpu;
+pub mod rules;
 
 /// One source's PTX.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,8 @@ modules! {
     PROBE = "kernel_probe";
     /// Checks: GAIN.
     CHECKS = "kernel_checks";
+    /// Constraint Handling Rules.
+    RULES = "kernel_rules";
     /// CLCB to the letter: Loc, Cont and Zip.
     CLCB = "kernel_clcb";
     /// Changes of the batched engine's table.
@@ -175,6 +178,87 @@ mod tests {
             ("HEAD_LENGTH", checks::HEAD_LENGTH as u64),
         ] {
             assert_eq!(u64::from(in_header(checks, name)), value, "{name}");
+        }
+        let rules_header = include_str!("../include/rules.cuh");
+        for (name, value) in [
+            ("RULES_HEADS", rules::HEADS as u64),
+            ("RULES_SLOTS", rules::SLOTS as u64),
+            ("RULES_STACK", rules::STACK as u64),
+            ("RULES_ARITY", rules::ARITY as u64),
+            ("RULES_CHUNK", rules::CHUNK as u64),
+            ("NOWHERE", rules::NOWHERE.into()),
+            ("WHOLE", rules::WHOLE.into()),
+            ("FLOAT", rules::FLOAT.into()),
+            ("NAME", rules::NAME.into()),
+            ("HEAD_ROUND", rules::HEAD_ROUND as u64),
+            ("HEAD_STOP", rules::HEAD_STOP as u64),
+            ("HEAD_ERROR", rules::HEAD_ERROR as u64),
+            ("HEAD_STORED", rules::HEAD_STORED as u64),
+            ("HEAD_ACTIVE", rules::HEAD_ACTIVE as u64),
+            ("HEAD_SURVIVORS", rules::HEAD_SURVIVORS as u64),
+            ("HEAD_KEPT", rules::HEAD_KEPT as u64),
+            ("HEAD_FOUND", rules::HEAD_FOUND as u64),
+            ("HEAD_NEW", rules::HEAD_NEW as u64),
+            ("HEAD_SURVIVING", rules::HEAD_SURVIVING as u64),
+            ("HEAD_APPLIED", rules::HEAD_APPLIED as u64),
+            ("HEAD_DEAD", rules::HEAD_DEAD as u64),
+            ("HEAD_NEEDED", rules::HEAD_NEEDED as u64),
+            ("RUNS", rules::RUNS.into()),
+            ("DONE", rules::DONE.into()),
+            ("NO_PROPOSALS", rules::NO_PROPOSALS.into()),
+            ("NO_CONSTRAINTS", rules::NO_CONSTRAINTS.into()),
+            ("FAILED", rules::FAILED.into()),
+            ("ERROR", rules::ERROR.into()),
+            ("NO_ERROR", rules::NO_ERROR.into()),
+            ("TOO_WIDE", rules::TOO_WIDE.into()),
+            ("BY_ZERO", rules::BY_ZERO.into()),
+            ("UNDEFINED", rules::UNDEFINED.into()),
+            ("TOO_LARGE", rules::TOO_LARGE.into()),
+            ("NOT_A_NUMBER", rules::NOT_A_NUMBER.into()),
+            ("NOT_WHOLE", rules::NOT_WHOLE.into()),
+            ("YES", rules::YES.into()),
+            ("NO", rules::NO.into()),
+            ("MATCH_CONSTANT", rules::MATCH_CONSTANT.into()),
+            ("MATCH_SLOT", rules::MATCH_SLOT.into()),
+            ("BIND", rules::BIND.into()),
+            ("PUSH_CONSTANT", rules::PUSH_CONSTANT.into()),
+            ("PUSH_SLOT", rules::PUSH_SLOT.into()),
+            ("STORE", rules::STORE.into()),
+            ("UNARY", rules::UNARY.into()),
+            ("BINARY", rules::BINARY.into()),
+            ("COMPARE", rules::COMPARE.into()),
+            ("SAME", rules::SAME.into()),
+            ("JUMP", rules::JUMP.into()),
+            ("JUMP_UNLESS", rules::JUMP_UNLESS.into()),
+            ("NUMBER", rules::NUMBER.into()),
+            ("ADD", rules::ADD.into()),
+            ("MINUS", rules::MINUS.into()),
+            ("ABS", rules::ABS.into()),
+            ("SIGN", rules::SIGN.into()),
+            ("SQRT", rules::SQRT.into()),
+            ("TO_FLOAT", rules::TO_FLOAT.into()),
+            ("ROUND", rules::ROUND.into()),
+            ("TRUNCATE", rules::TRUNCATE.into()),
+            ("FLOOR", rules::FLOOR.into()),
+            ("CEILING", rules::CEILING.into()),
+            ("COMPLEMENT", rules::COMPLEMENT.into()),
+            ("PLUS", rules::PLUS.into()),
+            ("SUBTRACT", rules::SUBTRACT.into()),
+            ("MULTIPLY", rules::MULTIPLY.into()),
+            ("DIVIDE", rules::DIVIDE.into()),
+            ("INT_DIVIDE", rules::INT_DIVIDE.into()),
+            ("DIV", rules::DIV.into()),
+            ("MOD", rules::MOD.into()),
+            ("REM", rules::REM.into()),
+            ("MIN", rules::MIN.into()),
+            ("MAX", rules::MAX.into()),
+            ("SHIFT_LEFT", rules::SHIFT_LEFT.into()),
+            ("SHIFT_RIGHT", rules::SHIFT_RIGHT.into()),
+            ("BIT_AND", rules::BIT_AND.into()),
+            ("BIT_OR", rules::BIT_OR.into()),
+            ("BIT_XOR", rules::BIT_XOR.into()),
+        ] {
+            assert_eq!(u64::from(in_header(rules_header, name)), value, "{name}");
         }
         let clcb = include_str!("../include/clcb.cuh");
         for (name, value) in [

@@ -1,0 +1,618 @@
+// Constraint Handling Rules in rounds. In a round each active constraint looks for a match of a rule that removes something, or else for all
+// matches of rules that do not; matches claim what they remove; those whose claims and heads nobody better has fire together.
+//
+// All kernels are for any 1-D grid. Each does nothing once `head[HEAD_STOP]` is set. What grows in a round is doubled: by the parity of
+// the round one half is read and the other is written.
+
+#include "rules.cuh"
+
+// Pointers come one by one, since a launch knows the buffers that it names.
+#define PROGRAM                                                                                                        \
+  const RulesOccurrence *occurrences, const uint32_t *code, const RulesValue *constants, const RulesIndex *indexes
+#define STORE                                                                                                         \
+  uint32_t *kinds, uint64_t *values, uint8_t *types, uint64_t *claims, uint32_t *stamps, uint32_t *buckets, uint32_t *nexts
+#define TAKE_PROGRAM const RulesProgram program = {occurrences, code, constants, indexes}
+#define TAKE_STORE const RulesStore store = {kinds, values, types, claims, stamps, buckets, nexts}
+
+DEVICE uint32_t* rules_half(uint32_t* both, uint32_t max, uint64_t round) { return both + (round & 1 ? max : 0); }
+
+DEVICE RulesProposal* rules_half(RulesProposal* both, uint32_t max, uint64_t round) { return both + (round & 1 ? max : 0); }
+
+/// Looks for one match of an occurrence in which `id` is the active constraint.
+DEVICE bool rules_first(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
+                        const RulesOccurrence& occurrence, RulesSearch* search, uint32_t stored) {
+  if (occurrence.heads == 1) return true;
+  search->depth = 1;
+  rules_open(program, store, layout, occurrence, search, stored);
+  return rules_advance(program, store, layout, occurrence, search, stored, 0);
+}
+
+/// The same by a whole warp, each lane with every 32nd candidate for the second head; all lanes get the heads.
+DEVICE bool rules_first_of_all(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
+                               const RulesOccurrence& occurrence, RulesSearch* search, uint32_t stored, uint32_t id) {
+  if (!rules_begin(program, store, layout, occurrence, search, id)) return false;
+  const uint32_t active_errors = search->errors;
+  const uint32_t start = occurrence.rotates ? id + 1 : 0;
+  for (uint64_t first = 0; first < stored; first += LANES) {
+    const uint64_t at = first + lane_index();
+    bool found = false;
+    if (at < stored) {
+      search->depth = 1;
+      search->errors = active_errors;
+      const uint32_t candidate = static_cast<uint32_t>((start + at) % stored);
+      found = rules_try(program, store, layout, occurrence.steps[1], search, candidate);
+      if (found && occurrence.heads > 2) {
+        search->depth = 2;
+        rules_open(program, store, layout, occurrence, search, stored);
+        found = rules_advance(program, store, layout, occurrence, search, stored, 1);
+      }
+    }
+    const uint32_t found_by = ballot(found);
+    if (found_by == 0) continue;
+    const uint32_t lane = lowest_bit(found_by);
+    for (uint32_t head = 0; head < RULES_HEADS; head++) search->ids[head] = shuffle(search->ids[head], lane);
+    search->errors = shuffle(search->errors, lane);
+    search->error = shuffle(search->error, lane);
+    return true;
+  }
+  return false;
+}
+
+/// A lane an active constraint: its first match of a rule that removes something becomes its proposal, which claims what it removes.
+/// Occurrences before that, of rules that remove nothing, get their stamps.
+/// active [2 * constraints_max] in; proposals [2 * proposals_max] out; counts [actives] out: bit 32 where there is a proposal
+KERNEL __launch_bounds__(128)
+rules_seek(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active,
+           RulesProposal* proposals, uint64_t* counts) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  if (head[HEAD_STOP] != RUNS) return;
+  const uint64_t round = head[HEAD_ROUND];
+  const uint32_t stored = static_cast<uint32_t>(head[HEAD_STORED]), actives = static_cast<uint32_t>(head[HEAD_ACTIVE]);
+  const uint32_t* mine = rules_half(active, layout.constraints_max, round);
+  RulesProposal* written = rules_half(proposals, layout.proposals_max, round);
+  RulesSearch search;
+  // Where they are few, each has a warp to itself.
+  const uint32_t spread = actives / warps_count() + 1, share = spread < LANES ? spread : LANES;
+  for (uint64_t first = uint64_t{warp_index()} * share; first < actives; first += uint64_t{warps_count()} * share) {
+    const uint64_t at = lane_index() < share ? first + lane_index() : actives;
+    const uint32_t id = at < actives ? mine[at] : NOWHERE;
+    const uint32_t kind = id == NOWHERE ? NOWHERE : store.kinds[id];
+    bool is_found = kind == NOWHERE;
+    RulesProposal proposal = {};
+    proposal.occurrence = NOWHERE;
+    for (uint32_t number = 0; number < layout.occurrences; number++) {
+      const RulesOccurrence& occurrence = program.occurrences[number];
+      const bool wants = !is_found && occurrence.steps[0].kind == kind;
+      if (occurrence.propagation != NOWHERE) {
+        if (wants) {
+          uint32_t* stamp = &store.stamps[uint64_t{id} * layout.propagations + occurrence.propagation];
+          if (*stamp == 0) *stamp = static_cast<uint32_t>(round);
+        }
+        continue;
+      }
+      bool has = false;
+      if (occurrence.heads > 1 && occurrence.steps[1].index == NOWHERE) {
+        for (uint32_t waiting = ballot(wants); waiting != 0; waiting &= waiting - 1) {
+          const uint32_t lane = lowest_bit(waiting);
+          const bool found = rules_first_of_all(program, store, layout, occurrence, &search, stored, shuffle(id, lane));
+          if (lane == lane_index() && found) {
+            has = true;
+            for (uint32_t place = 0; place < RULES_HEADS; place++) proposal.heads[place] = search.ids[place];
+            proposal.error = search.errors ? search.error : NO_ERROR;
+          }
+        }
+      } else if (wants && rules_begin(program, store, layout, occurrence, &search, id) &&
+                 rules_first(program, store, layout, occurrence, &search, stored)) {
+        has = true;
+        for (uint32_t place = 0; place < RULES_HEADS; place++) proposal.heads[place] = search.ids[place];
+        proposal.error = search.errors ? search.error : NO_ERROR;
+      }
+      if (!has) continue;
+      is_found = true;
+      proposal.occurrence = number;
+      // The youngest comes first; where both of a pair go, neighbours would wait for each other in a row, so their order is scrambled.
+      const uint32_t order = occurrence.rotates ? rules_scramble(id ^ static_cast<uint32_t>(round) * 0x9e3779b9u) : ~id;
+      proposal.priority = uint64_t{occurrence.rule} << 32 | order;
+      for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
+        if (occurrence.removed >> occurrence.steps[depth].place & 1) {
+          rules_claim(&store.claims[proposal.heads[depth]], proposal.priority);
+        }
+      }
+    }
+    if (at < actives) {
+      written[at] = proposal;
+      counts[at] = proposal.occurrence == NOWHERE ? 0 : uint64_t{1} << 32;
+    }
+  }
+}
+HOST_ENTRY(rules_seek)
+
+/// Whether a constraint was done with an occurrence's rule before, or with this head in the same round: of constraints that come together, the
+/// one of the first head finds the match.
+DEVICE bool rules_is_met(const RulesStore& store, const RulesLayout& layout, const RulesProgram& program, uint32_t number,
+                         const RulesSearch& search, uint64_t round) {
+  const RulesOccurrence& occurrence = program.occurrences[number];
+  const uint32_t place = occurrence.steps[0].place;
+  for (uint32_t depth = 1; depth < occurrence.heads; depth++) {
+    const uint32_t other = occurrence.steps[depth].place;
+    // Occurrences of a rule stand together, in the order of their heads.
+    const uint32_t propagation = occurrence.propagation + other - place;
+    const uint32_t stamp = store.stamps[uint64_t{search.ids[depth]} * layout.propagations + propagation];
+    if (stamp == 0 || stamp > round || (other < place && stamp == round)) return false;
+  }
+  return true;
+}
+
+/// Goes through the new matches of rules that remove nothing; writes them where `out` is not null, and counts them.
+DEVICE uint32_t rules_new_matches(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout, uint32_t id,
+                                  uint32_t stored, uint64_t round, RulesProposal* out) {
+  const uint32_t kind = id == NOWHERE ? NOWHERE : store.kinds[id];
+  uint32_t count = 0;
+  if (kind == NOWHERE) return 0;
+  RulesSearch search;
+  for (uint32_t number = 0; number < layout.occurrences; number++) {
+    const RulesOccurrence& occurrence = program.occurrences[number];
+    if (occurrence.propagation == NOWHERE || occurrence.steps[0].kind != kind) continue;
+    if (store.stamps[uint64_t{id} * layout.propagations + occurrence.propagation] != round) continue;
+    if (!rules_begin(program, store, layout, occurrence, &search, id)) continue;
+    if (occurrence.heads > 1) {
+      search.depth = 1;
+      rules_open(program, store, layout, occurrence, &search, stored);
+    }
+    while (occurrence.heads == 1 || rules_advance(program, store, layout, occurrence, &search, stored, 0)) {
+      if (rules_is_met(store, layout, program, number, search, round)) {
+        if (out != nullptr) {
+          RulesProposal proposal = {};
+          proposal.occurrence = number;
+          proposal.error = search.errors ? search.error : NO_ERROR;
+          proposal.priority = uint64_t{occurrence.rule} << 32 | ~id;
+          for (uint32_t place = 0; place < RULES_HEADS; place++) proposal.heads[place] = search.ids[place];
+          out[count] = proposal;
+        }
+        count++;
+      }
+      if (occurrence.heads == 1) break;
+    }
+  }
+  return count;
+}
+
+/// A thread an active constraint: counts its new matches of rules that remove nothing.
+/// counts [actives] in and out: the lower half is added
+KERNEL __launch_bounds__(128)
+rules_count(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, uint32_t* active,
+            uint64_t* counts) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  if (head[HEAD_STOP] != RUNS || layout.propagations == 0) return;
+  const uint64_t round = head[HEAD_ROUND];
+  const uint32_t* mine = rules_half(active, layout.constraints_max, round);
+  for (uint64_t at = thread_index(); at < head[HEAD_ACTIVE]; at += threads_count()) {
+    counts[at] += rules_new_matches(program, store, layout, mine[at], static_cast<uint32_t>(head[HEAD_STORED]), round, nullptr);
+  }
+}
+HOST_ENTRY(rules_count)
+
+/// How many counts there are: of active constraints (0), proposals (1) or constraints (2).
+DEVICE uint64_t rules_counts(const uint64_t* head, uint32_t which) {
+  if (which == 2) return head[HEAD_STORED];
+  return which == 0 ? head[HEAD_ACTIVE] : head[HEAD_ACTIVE] + head[HEAD_SURVIVORS] + head[HEAD_FOUND];
+}
+
+/// A warp a chunk: the sum of its counts. Both halves of a count are summed up at once.
+/// counts [count] in; sums [chunks] out
+KERNEL rules_sums(const uint64_t* head, const uint64_t* counts, uint64_t* sums, uint32_t which) {
+  if (head[HEAD_STOP] != RUNS) return;
+  const uint64_t count = rules_counts(head, which);
+  for (uint64_t chunk = warp_index(); chunk * RULES_CHUNK < count; chunk += warps_count()) {
+    uint64_t sum = 0;
+    for (uint32_t offset = lane_index(); offset < RULES_CHUNK; offset += LANES) {
+      const uint64_t at = chunk * RULES_CHUNK + offset;
+      if (at < count) sum += counts[at];
+    }
+    sum = warp_sum(sum);
+    if (lane_index() == 0) sums[chunk] = sum;
+  }
+}
+HOST_ENTRY(rules_sums)
+
+DEVICE uint64_t rules_lanes_before(uint64_t value, uint64_t* total) {
+  uint64_t sum = value;
+  for (uint32_t step = 1; step < LANES; step *= 2) {
+    const uint64_t other = shuffle(sum, lane_index() - step);
+    if (lane_index() >= step) sum += other;
+  }
+  *total = shuffle(sum, LANES - 1);
+  return sum - value;
+}
+
+/// One warp: sums become those of the chunks before, and the totals are held against the room there is.
+/// sums [chunks] in and out
+KERNEL rules_starts(RulesLayout layout, uint64_t* head, uint64_t* sums, uint32_t which) {
+  if (warp_index() > 0 || head[HEAD_STOP] != RUNS) return;
+  const uint64_t count = rules_counts(head, which);
+  const uint64_t chunks = (count + RULES_CHUNK - 1) / RULES_CHUNK;
+  uint64_t running = 0;
+  for (uint64_t first = 0; first < chunks; first += LANES) {
+    const uint64_t at = first + lane_index();
+    uint64_t total;
+    const uint64_t before = rules_lanes_before(at < chunks ? sums[at] : 0, &total);
+    if (at < chunks) sums[at] = running + before;
+    running += total;
+  }
+  warp_sync();
+  if (lane_index() != 0) return;
+  const uint64_t low = running & 0xffffffffu, high = running >> 32;
+  if (which == 2) {
+    head[HEAD_NEW] = low;
+  } else if (which == 0) {
+    head[HEAD_FOUND] = low;
+    head[HEAD_KEPT] = high;
+    head[HEAD_NEEDED] = head[HEAD_ACTIVE] + head[HEAD_SURVIVORS] + low;
+    if (head[HEAD_NEEDED] > layout.proposals_max) head[HEAD_STOP] = NO_PROPOSALS;
+  } else {
+    head[HEAD_NEW] = low;
+    head[HEAD_SURVIVING] = high;
+    const uint64_t proposals = head[HEAD_KEPT] + low + high;
+    if (proposals > layout.proposals_max) {
+      head[HEAD_NEEDED] = proposals;
+      head[HEAD_STOP] = NO_PROPOSALS;
+    }
+    if (head[HEAD_STORED] + low > layout.constraints_max) {
+      head[HEAD_NEEDED] = head[HEAD_STORED] + low;
+      head[HEAD_STOP] = NO_CONSTRAINTS;
+    }
+  }
+}
+HOST_ENTRY(rules_starts)
+
+/// A warp a chunk: counts become the sums of those before them.
+/// sums [chunks] in; counts [count] in; offsets [count] out
+KERNEL rules_offsets(const uint64_t* head, const uint64_t* counts, const uint64_t* sums, uint64_t* offsets, uint32_t which) {
+  if (head[HEAD_STOP] != RUNS) return;
+  const uint64_t count = rules_counts(head, which);
+  for (uint64_t chunk = warp_index(); chunk * RULES_CHUNK < count; chunk += warps_count()) {
+    uint64_t running = sums[chunk];
+    for (uint32_t first = 0; first < RULES_CHUNK; first += LANES) {
+      const uint64_t at = chunk * RULES_CHUNK + first + lane_index();
+      uint64_t total;
+      const uint64_t before = rules_lanes_before(at < count ? counts[at] : 0, &total);
+      if (at < count) offsets[at] = running + before;
+      running += total;
+    }
+  }
+}
+HOST_ENTRY(rules_offsets)
+
+/// A thread an active constraint: writes its new matches behind those that survived, and itself into the next list if it has a proposal.
+KERNEL __launch_bounds__(128)
+rules_fill(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, uint32_t* active,
+           RulesProposal* proposals, const uint64_t* counts, const uint64_t* offsets) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  if (head[HEAD_STOP] != RUNS) return;
+  const uint64_t round = head[HEAD_ROUND];
+  const uint32_t* mine = rules_half(active, layout.constraints_max, round);
+  uint32_t* next = rules_half(active, layout.constraints_max, round + 1);
+  RulesProposal* written = rules_half(proposals, layout.proposals_max, round) + head[HEAD_ACTIVE] + head[HEAD_SURVIVORS];
+  for (uint64_t at = thread_index(); at < head[HEAD_ACTIVE]; at += threads_count()) {
+    if (counts[at] >> 32) next[offsets[at] >> 32] = mine[at];
+    if ((counts[at] & 0xffffffffu) == 0) continue;
+    rules_new_matches(program, store, layout, mine[at], static_cast<uint32_t>(head[HEAD_STORED]), round,
+                      written + (offsets[at] & 0xffffffffu));
+  }
+}
+HOST_ENTRY(rules_fill)
+
+
+/// A thread a proposal: whether it fires. It does if all of its heads are there, it has all that it removes, and nobody better wants what it
+/// keeps. Then all that fire could do so one after another, in the order of their priorities; the best of all always fires.
+/// counts [proposals] out: constraints that it adds, bit 32 where it waits for the next round; fires [proposals] out
+KERNEL rules_decide(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, RulesProposal* proposals,
+                    uint64_t* counts, uint8_t* fires) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  if (head[HEAD_STOP] != RUNS) return;
+  const RulesProposal* mine = rules_half(proposals, layout.proposals_max, head[HEAD_ROUND]);
+  for (uint64_t at = thread_index(); at < rules_counts(head, 1); at += threads_count()) {
+    const RulesProposal& proposal = mine[at];
+    counts[at] = 0;
+    fires[at] = 0;
+    if (proposal.occurrence == NOWHERE) continue;
+    const RulesOccurrence& occurrence = program.occurrences[proposal.occurrence];
+    bool is_alive = true, is_first = true;
+    for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
+      const uint32_t id = proposal.heads[depth];
+      if (store.kinds[id] == NOWHERE) is_alive = false;
+      const bool is_removed = occurrence.removed >> occurrence.steps[depth].place & 1;
+      if (is_removed ? store.claims[id] != proposal.priority : store.claims[id] < proposal.priority) is_first = false;
+    }
+    if (!is_alive) continue;
+    fires[at] = is_first;
+    if (is_first) {
+      counts[at] = occurrence.adds;
+    } else if (occurrence.propagation != NOWHERE) {
+      // The others look again.
+      counts[at] = uint64_t{1} << 32;
+    }
+  }
+}
+HOST_ENTRY(rules_decide)
+
+/// A thread a proposal: fires it, or carries it over.
+KERNEL __launch_bounds__(128)
+rules_apply(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active, RulesProposal* proposals,
+            const uint64_t* counts, const uint64_t* offsets, const uint8_t* fires) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  if (head[HEAD_STOP] != RUNS) return;
+  const uint64_t round = head[HEAD_ROUND];
+  const RulesProposal* mine = rules_half(proposals, layout.proposals_max, round);
+  RulesProposal* next = rules_half(proposals, layout.proposals_max, round + 1) + head[HEAD_KEPT] + head[HEAD_NEW];
+  uint32_t* next_active = rules_half(active, layout.constraints_max, round + 1) + head[HEAD_KEPT];
+  RulesFrame frame;
+  for (uint64_t at = thread_index(); at < rules_counts(head, 1); at += threads_count()) {
+    const RulesProposal& proposal = mine[at];
+    if (proposal.occurrence == NOWHERE) continue;
+    const RulesOccurrence& occurrence = program.occurrences[proposal.occurrence];
+    for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
+      if (occurrence.removed >> occurrence.steps[depth].place & 1) store.claims[proposal.heads[depth]] = UNCLAIMED;
+    }
+    if (counts[at] >> 32) next[offsets[at] >> 32] = proposal;
+    if (!fires[at]) continue;
+    uint32_t error = proposal.error, ran = error == NO_ERROR ? RAN_YES : RAN_ERROR;
+    for (uint32_t depth = 0; depth < occurrence.heads && ran == RAN_YES; depth++) {
+      // The variables' values once more; the tests have held.
+      ran = rules_run(program, store, layout.width, occurrence.steps[depth].code, proposal.heads[depth], &frame, nullptr, &error);
+    }
+    uint32_t removed = 0;
+    for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
+      if (!(occurrence.removed >> occurrence.steps[depth].place & 1)) continue;
+      store.kinds[proposal.heads[depth]] = NOWHERE;
+      removed++;
+    }
+    const uint64_t begin = offsets[at] & 0xffffffffu;
+    uint32_t out[RULES_STACK];
+    for (uint32_t added = 0; added < occurrence.adds; added++) {
+      out[added] = static_cast<uint32_t>(head[HEAD_STORED] + begin + added);
+      next_active[begin + added] = out[added];
+      store.claims[out[added]] = UNCLAIMED;
+      store.kinds[out[added]] = NOWHERE;
+      for (uint32_t propagation = 0; propagation < layout.propagations; propagation++) {
+        store.stamps[uint64_t{out[added]} * layout.propagations + propagation] = 0;
+      }
+    }
+    if (ran == RAN_YES) {
+      ran = rules_run(program, store, layout.width, occurrence.body, proposal.heads[0], &frame, out, &error);
+    }
+    // The first rule's error is told, whatever the order of threads: its number and the error's, and then that a body failed.
+    if (ran != RAN_YES) {
+      const uint64_t told = uint64_t{occurrence.rule} << 8 | (ran == RAN_ERROR ? error : 0xff);
+      rules_claim(&head[HEAD_ERROR], told);
+    }
+    atomic_add_wide(&head[HEAD_APPLIED], 1);
+    if (removed > 0) atomic_add_wide(&head[HEAD_DEAD], removed);
+  }
+}
+HOST_ENTRY(rules_apply)
+
+/// A thread a constraint and an index: hangs it into its bucket, where the youngest are first, in whatever order threads come.
+/// Constraints from `begin` on, or, where that is NOWHERE, the new ones of the round.
+KERNEL rules_insert(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, uint32_t begin) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  if (layout.indexes == 0 || head[HEAD_STOP] != RUNS) return;
+  const uint64_t stored = head[HEAD_STORED];
+  const uint64_t first = begin == NOWHERE ? stored : begin, end = begin == NOWHERE ? stored + head[HEAD_NEW] : stored;
+  for (uint64_t at = thread_index(); at < (end - first) * layout.indexes; at += threads_count()) {
+    const uint32_t id = static_cast<uint32_t>(first + at / layout.indexes), number = static_cast<uint32_t>(at % layout.indexes);
+    const RulesIndex index = program.indexes[number];
+    if (store.kinds[id] != index.kind) continue;
+    uint64_t hash = rules_mix(0, number);
+    for (uint32_t argument = 0; argument < layout.width; argument++) {
+      const uint64_t place = uint64_t{id} * layout.width + argument;
+      if (index.mask >> argument & 1) hash = rules_mix_cell(hash, {store.values[place], store.types[place]});
+    }
+    const uint32_t node = id * layout.indexes + number;
+    uint32_t* link = &store.buckets[static_cast<uint32_t>(hash >> 20) & (layout.buckets - 1)];
+    while (true) {
+      const uint32_t other = rules_look(link);
+      if (other != NOWHERE && other > node) {
+        link = &store.nexts[other];
+        continue;
+      }
+      store.nexts[node] = other;
+      rules_fence();
+      if (rules_exchange_if(link, other, node) == other) break;
+    }
+  }
+}
+HOST_ENTRY(rules_insert)
+
+/// A thread a constraint: counts those that are alive.
+KERNEL rules_alive(STORE, const uint64_t* head, uint64_t* counts) {
+  TAKE_STORE;
+  for (uint64_t id = thread_index(); id < head[HEAD_STORED]; id += threads_count()) counts[id] = store.kinds[id] != NOWHERE;
+}
+HOST_ENTRY(rules_alive)
+
+/// A thread a constraint: copies those that are alive, without gaps and in their order.
+KERNEL rules_move(STORE, uint32_t* other_kinds, uint64_t* other_values, uint8_t* other_types, uint64_t* other_claims,
+           uint32_t* other_stamps, RulesLayout layout, const uint64_t* head, const uint64_t* offsets) {
+  TAKE_STORE;
+  for (uint64_t id = thread_index(); id < head[HEAD_STORED]; id += threads_count()) {
+    if (store.kinds[id] == NOWHERE) continue;
+    const uint64_t to = offsets[id];
+    other_kinds[to] = store.kinds[id];
+    // What a round claimed that is to be done once more is claimed by other numbers then.
+    other_claims[to] = UNCLAIMED;
+    for (uint64_t value = 0; value < layout.width; value++) {
+      other_values[to * layout.width + value] = store.values[id * layout.width + value];
+      other_types[to * layout.width + value] = store.types[id * layout.width + value];
+    }
+    for (uint64_t stamp = 0; stamp < layout.propagations; stamp++) {
+      other_stamps[to * layout.propagations + stamp] = store.stamps[id * layout.propagations + stamp];
+    }
+  }
+}
+HOST_ENTRY(rules_move)
+
+/// A thread an active constraint or a proposal: numbers of constraints become those after `rules_move`.
+KERNEL rules_renumber(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, uint32_t* active,
+                      RulesProposal* proposals, const uint64_t* offsets) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  uint32_t* mine = rules_half(active, layout.constraints_max, head[HEAD_ROUND]);
+  for (uint64_t at = thread_index(); at < head[HEAD_ACTIVE]; at += threads_count()) {
+    const uint32_t id = mine[at];
+    if (id != NOWHERE) mine[at] = store.kinds[id] == NOWHERE ? NOWHERE : static_cast<uint32_t>(offsets[id]);
+  }
+  RulesProposal* survivors = rules_half(proposals, layout.proposals_max, head[HEAD_ROUND]) + head[HEAD_ACTIVE];
+  for (uint64_t at = thread_index(); at < head[HEAD_SURVIVORS]; at += threads_count()) {
+    RulesProposal* proposal = &survivors[at];
+    if (proposal->occurrence == NOWHERE) continue;
+    for (uint32_t depth = 0; depth < program.occurrences[proposal->occurrence].heads; depth++) {
+      const uint32_t id = proposal->heads[depth];
+      if (store.kinds[id] == NOWHERE) {
+        proposal->occurrence = NOWHERE;
+        break;
+      }
+      proposal->heads[depth] = static_cast<uint32_t>(offsets[id]);
+    }
+  }
+}
+HOST_ENTRY(rules_renumber)
+
+/// One thread: what was moved is all that there is.
+KERNEL rules_moved(uint64_t* head) {
+  if (thread_index() != 0) return;
+  head[HEAD_STORED] = head[HEAD_NEW];
+  head[HEAD_DEAD] = 0;
+}
+HOST_ENTRY(rules_moved)
+
+/// One thread: the round is over.
+KERNEL rules_turn(uint64_t* head) {
+  if (thread_index() != 0 || head[HEAD_STOP] != RUNS) return;
+  if (head[HEAD_ERROR] != UNCLAIMED) {
+    head[HEAD_STOP] = (head[HEAD_ERROR] & 0xff) == 0xff ? FAILED : ERROR;
+    return;
+  }
+  head[HEAD_STORED] += head[HEAD_NEW];
+  head[HEAD_ACTIVE] = head[HEAD_KEPT] + head[HEAD_NEW];
+  head[HEAD_SURVIVORS] = head[HEAD_SURVIVING];
+  head[HEAD_ROUND]++;
+  if (head[HEAD_ACTIVE] + head[HEAD_SURVIVORS] == 0) head[HEAD_STOP] = DONE;
+}
+HOST_ENTRY(rules_turn)
+
+// ---- To the letter ("Parallel Execution of Constraint Handling Rules on a Graphical Processing Unit", sections 4 and 5) ----------------------
+
+/// A constraint that somebody overwrites or removes, in its lock; the other bits count those that keep it.
+constexpr uint32_t WRITTEN = 0x80000000u;
+
+DEVICE bool rules_lock(uint32_t* word, bool is_removed) {
+  if (is_removed) return rules_exchange_if(word, 0, WRITTEN) == 0;
+  if ((atomic_add(word, 1) & WRITTEN) == 0) return true;
+  atomic_add(word, ~0u);
+  return false;
+}
+
+DEVICE void rules_unlock(uint32_t* word, bool is_removed) { atomic_add(word, is_removed ? WRITTEN : ~0u); }
+
+/// Whether a rule applies to these constraints, in the order of its heads.
+DEVICE uint32_t rules_applies(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
+                              const RulesOccurrence& occurrence, const uint32_t* ids, RulesFrame* frame, uint32_t* error) {
+  for (uint32_t head = 0; head < occurrence.heads; head++) {
+    if (rules_look(&store.kinds[ids[head]]) == NOWHERE) return RAN_NO;
+  }
+  uint32_t ran = RAN_YES;
+  for (uint32_t head = 0; head < occurrence.heads && ran == RAN_YES; head++) {
+    ran = rules_run(program, store, layout.width, occurrence.steps[head].code, ids[head], frame, nullptr, error);
+  }
+  return ran;
+}
+
+/// Fires a rule on every combination of constraints. A thread has one for the first head and goes through the others in nested loops; with `pairs`
+/// it has one for the second head, too. What is added takes the place of what is removed, as `targets` says for each in turn; the others are marked.
+/// With `claims` a thread first locks its heads, in their order in memory, and looks once more; one that cannot tries again in the next round.
+/// begins [kinds + 1] in: where each kind's array begins; locks [constraints] in and out, zeros; head in and out: HEAD_NEW becomes 1 where
+/// something may be left to do, and HEAD_APPLIED counts
+KERNEL __launch_bounds__(512)
+rules_letter(PROGRAM, STORE, RulesLayout layout, uint64_t* head, const uint32_t* begins, const uint32_t* targets, uint32_t* locks,
+             uint32_t number, uint32_t pairs, uint32_t claims_first) {
+  TAKE_PROGRAM;
+  TAKE_STORE;
+  const RulesOccurrence& occurrence = program.occurrences[number];
+  uint32_t begin[RULES_HEADS] = {}, count[RULES_HEADS] = {};
+  for (uint32_t at = 0; at < occurrence.heads; at++) {
+    begin[at] = begins[occurrence.steps[at].kind];
+    count[at] = begins[occurrence.steps[at].kind + 1] - begin[at];
+    if (count[at] == 0) return;
+  }
+  const uint32_t outer = pairs && occurrence.heads > 1 ? 2 : 1;
+  const uint64_t threads = outer == 2 ? uint64_t{count[0]} * count[1] : count[0];
+  RulesFrame frame;
+  for (uint64_t thread = thread_index(); thread < threads; thread += threads_count()) {
+    uint32_t ids[RULES_HEADS] = {};
+    ids[0] = begin[0] + static_cast<uint32_t>(outer == 2 ? thread / count[1] : thread);
+    if (outer == 2) ids[1] = begin[1] + static_cast<uint32_t>(thread % count[1]);
+    for (uint32_t at = outer; at < occurrence.heads; at++) ids[at] = begin[at];
+    bool is_over = false;
+    while (!is_over) {
+      bool is_twice = false;
+      for (uint32_t a = 0; a < occurrence.heads; a++) {
+        for (uint32_t b = a + 1; b < occurrence.heads; b++) is_twice = is_twice || ids[a] == ids[b];
+      }
+      uint32_t error = NO_ERROR;
+      uint32_t ran = is_twice ? RAN_NO : rules_applies(program, store, layout, occurrence, ids, &frame, &error);
+      if (ran != RAN_NO) {
+        uint32_t order[RULES_HEADS], locked = 0;
+        bool has_all = true;
+        if (claims_first) {
+          for (uint32_t at = 0; at < occurrence.heads; at++) {
+            uint32_t to = at;
+            for (; to > 0 && ids[order[to - 1]] > ids[at]; to--) order[to] = order[to - 1];
+            order[to] = at;
+          }
+          while (has_all && locked < occurrence.heads) {
+            has_all = rules_lock(&locks[ids[order[locked]]], occurrence.removed >> order[locked] & 1);
+            locked += has_all;
+          }
+          rules_fence();
+          if (has_all) ran = rules_applies(program, store, layout, occurrence, ids, &frame, &error);
+          if (!has_all) head[HEAD_NEW] = 1;
+        }
+        if (has_all && ran == RAN_YES) {
+          uint32_t out[RULES_STACK];
+          uint32_t left = occurrence.removed;
+          for (uint32_t added = 0; added < occurrence.adds; added++) {
+            const uint32_t target = targets[number * RULES_STACK + added];
+            out[added] = ids[target];
+            left &= ~(1u << target);
+          }
+          ran = rules_run(program, store, layout.width, occurrence.body, ids[0], &frame, out, &error);
+          for (uint32_t at = 0; at < occurrence.heads; at++) {
+            if (left >> at & 1) store.kinds[ids[at]] = NOWHERE;
+          }
+          head[HEAD_NEW] = 1;
+          atomic_add_wide(&head[HEAD_APPLIED], 1);
+          if (ran == RAN_NO) rules_claim(&head[HEAD_ERROR], uint64_t{occurrence.rule} << 8 | 0xff);
+        }
+        if (has_all && ran == RAN_ERROR) rules_claim(&head[HEAD_ERROR], uint64_t{occurrence.rule} << 8 | error);
+        rules_fence();
+        for (; locked > 0; locked--) {
+          rules_unlock(&locks[ids[order[locked - 1]]], occurrence.removed >> order[locked - 1] & 1);
+        }
+      }
+      // The next combination of the inner loops.
+      uint32_t at = occurrence.heads;
+      for (is_over = true; is_over && at > outer; at--) {
+        is_over = ++ids[at - 1] == begin[at - 1] + count[at - 1];
+        if (is_over) ids[at - 1] = begin[at - 1];
+      }
+    }
+  }
+}
+HOST_ENTRY(rules_letter)
