@@ -11,7 +11,7 @@ use figment::value::Value;
 use crate::config::{EngineName, Fsync, WorldName};
 use crate::demo::{self, DemoArguments};
 use crate::dry_run::ReplayArguments;
-use crate::dry_run::rules::RunArguments;
+use crate::dry_run::rules::{RunArguments, TranslateArguments};
 use crate::maintenance::BackupArguments;
 
 /// A location-aware, content-based publish/subscribe broker.
@@ -51,7 +51,7 @@ pub enum Command {
     /// Checks: hold recorded events against them, or put them in force at a running broker.
     #[command(subcommand)]
     Checks(Checks),
-    /// Rules: apply them to a goal, or put them in force at a running broker.
+    /// Rules: apply them to a goal, print them as CUDA C, or put them in force at a running broker.
     #[command(subcommand)]
     Rules(Rules),
     /// Print a token for a client of a broker with `--auth jwt`, and make the file of keys where there is none.
@@ -87,6 +87,8 @@ pub enum Rules {
     #[cfg(feature = "client")]
     #[command(flatten)]
     Client(nearcast_cli::SituationVerb),
+    /// Print the CUDA C that a program becomes.
+    Translate(TranslateArguments),
 }
 
 /// Arguments of `nearcast token`.

@@ -34,6 +34,9 @@ fn main() -> ExitCode {
         Command::Rules(Rules::Run(arguments)) => dry_run::rules::run(&arguments).map(|()| ExitCode::SUCCESS),
         #[cfg(feature = "client")]
         Command::Rules(Rules::Client(verb)) => client(nearcast_cli::Verb::Rules(verb)),
+        Command::Rules(Rules::Translate(arguments)) => {
+            dry_run::rules::translate(&arguments).map(|()| ExitCode::SUCCESS)
+        }
         Command::Token(arguments) => token(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "nearcast", &mut std::io::stdout());

@@ -9,10 +9,15 @@
 mod compile;
 #[expect(unsafe_code, reason = "to start a kernel is unsafe; each launcher has its proof")]
 mod launchers;
+mod letter;
 mod memory;
 mod run;
 mod subset;
+mod translate;
+mod types;
 
 pub use launchers::Kernels;
+pub use letter::{Letter, letter};
 pub use run::{Error, Fact, Outcome, run, run_facts};
 pub use subset::{Program, Refusal, Value};
+pub use translate::translate;

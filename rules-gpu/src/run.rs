@@ -22,7 +22,7 @@ pub enum Error {
     #[error(transparent)]
     Driver(#[from] DriverError),
     /// A rule had an error, or a bound was reached.
-    #[error("{error}")]
+    #[error("{}{error}", rule.as_ref().map_or_else(String::new, |rule| format!("rule {rule}: ")))]
     Rules {
         /// The rule, where it was one.
         rule: Option<String>,

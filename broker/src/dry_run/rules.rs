@@ -1,13 +1,13 @@
-//! A dry run of rules: `nearcast rules run`.
+//! A dry run of rules: `nearcast rules run`, and what they are on a device: `nearcast rules translate`.
 
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context as _;
 use clap::{Args, ValueEnum};
 use matcher::geo::World;
-use rules::{Bounds, Fault, Goal, Setting, Wrong};
+use rules::{Answer, Bounds, Fault, Goal, Setting, Wrong};
 use serde_json::{Map, Value, json};
 
 use crate::ingest::rules::distance;
@@ -17,7 +17,8 @@ use crate::ingest::rules::distance;
 #[command(after_help = "\
 Examples:
   nearcast rules run gcd.chr --goal 'gcd(9), gcd(6)'
-  nearcast rules run leq.chr --goal 'leq(A,B), leq(B,A)' --bindings --steps 1000")]
+  nearcast rules run leq.chr --goal 'leq(A,B), leq(B,A)' --bindings --steps 1000
+  nearcast rules run primes.chr --goal 'candidate(1000)' --engine gpu")]
 pub struct RunArguments {
     /// A program of Constraint Handling Rules
     #[arg(value_name = "PROGRAM")]
@@ -41,6 +42,19 @@ pub struct RunArguments {
 pub enum EngineArgument {
     /// One constraint after another, in the refined semantics
     Cpu,
+    /// Many at once, on a CUDA device, for programs over numbers and atoms whose answer does not depend on the order of rules; without one, `cpu`
+    Gpu,
+}
+
+/// Arguments of `nearcast rules translate`.
+#[derive(Clone, Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nearcast rules translate gcd.chr > gcd.cu")]
+pub struct TranslateArguments {
+    /// A program of Constraint Handling Rules
+    #[arg(value_name = "PROGRAM")]
+    pub program: PathBuf,
 }
 
 /// Runs a goal, and prints what is left as one JSON document.
@@ -48,16 +62,26 @@ pub enum EngineArgument {
 /// # Errors
 /// All faults of the program with their lines, and an error of the run.
 pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
-    let RunArguments { program: path, goal, engine: EngineArgument::Cpu, bindings: _, steps } = arguments;
-    let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-    let goal = Goal::new(&text, goal).map_err(|wrong| match wrong {
+    let RunArguments { program: path, goal: goal_text, engine, bindings: _, steps } = arguments;
+    let text = read(path)?;
+    let goal = Goal::new(&text, goal_text).map_err(|wrong| match wrong {
         Wrong::Program(faults) => anyhow::anyhow!("{}", lines(&path.display().to_string(), &faults)),
         Wrong::Goal(faults) => anyhow::anyhow!("{}", lines("goal", &faults)),
     })?;
     let bounds = Bounds { steps: steps.unwrap_or(u64::MAX), ..Bounds::default() };
     let setting = Setting { bounds, distance: distance(World::Geodetic), ..Setting::default() };
+    let device = match engine {
+        EngineArgument::Cpu => None,
+        EngineArgument::Gpu => {
+            Device::check(&text, goal_text).with_context(|| path.display().to_string())?;
+            Device::find()
+        }
+    };
     let began = Instant::now();
-    let answer = rules::run(&goal, setting)?;
+    let answer = match &device {
+        Some(device) => device.run(&text, goal_text, &setting)?,
+        None => rules::run(&goal, setting)?,
+    };
     let seconds = began.elapsed().as_secs_f64();
     let outcome = if answer.is_success { "success" } else { "fail" };
     let mut document = Map::new();
@@ -71,6 +95,80 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     serde_json::to_writer(&mut out, &document)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// Prints the CUDA C that a program becomes.
+///
+/// # Errors
+/// All faults of the program, or the first rule that has no such form.
+#[cfg(feature = "gpu")]
+pub fn translate(arguments: &TranslateArguments) -> anyhow::Result<()> {
+    let TranslateArguments { program: path } = arguments;
+    let source = rules_gpu::translate(&read(path)?);
+    let source = source.map_err(|refusal| anyhow::anyhow!("{}: {refusal}", path.display()))?;
+    std::io::stdout().lock().write_all(source.as_bytes())?;
+    Ok(())
+}
+
+/// Prints nothing.
+///
+/// # Errors
+/// Always: this program was built without devices.
+#[cfg(not(feature = "gpu"))]
+pub fn translate(_: &TranslateArguments) -> anyhow::Result<()> {
+    anyhow::bail!("this program was built without devices")
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+}
+
+/// A device that applies rules.
+#[cfg(feature = "gpu")]
+struct Device(rules_gpu::Kernels);
+
+#[cfg(not(feature = "gpu"))]
+enum Device {}
+
+impl Device {
+    /// The first one; says so where there is none.
+    fn find() -> Option<Self> {
+        let found = Self::first();
+        found.map_err(|reason| eprintln!("gpu: {reason}; the processor applies the rules")).ok()
+    }
+
+    /// Refuses what devices do not take, whether there is one or not.
+    #[cfg(feature = "gpu")]
+    fn check(program: &str, goal: &str) -> anyhow::Result<()> {
+        rules_gpu::Program::new(program)?.goal(goal)?;
+        Ok(())
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn check(_: &str, _: &str) -> anyhow::Result<()> {
+        Ok(())
+    }
+
+    #[cfg(feature = "gpu")]
+    fn first() -> Result<Self, String> {
+        let devices = device::Device::all().map_err(|error| error.to_string())?;
+        rules_gpu::Kernels::load(&devices[0]).map(Self).map_err(|error| error.to_string())
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn first() -> Result<Self, String> {
+        Err("this program was built without devices".to_owned())
+    }
+
+    #[cfg(feature = "gpu")]
+    fn run(&self, program: &str, goal: &str, setting: &Setting) -> anyhow::Result<Answer> {
+        Ok(rules_gpu::run(program, goal, &self.0, setting)?)
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn run(&self, _: &str, _: &str, _: &Setting) -> anyhow::Result<Answer> {
+        match *self {}
+    }
 }
 
 fn lines(of: &str, faults: &[Fault]) -> String {
