@@ -43,7 +43,8 @@ impl Compiled {
             let compiled_rule = compiled.rule(number(idx), rule, search);
             let is_large = compiled.code.len() > WORDS_MAX || compiled.constants.len() > WORDS_MAX;
             if !compiled_rule || is_large {
-                let what = if is_large { "the program is too large" } else { "an expression is nested too deep" };
+                let what =
+                    if is_large { "the program is too large" } else { "an expression is nested too deep" };
                 let fault = rules::view::fault(&program.text, rule.at, format!("{what} for a device"));
                 return Err(Refusal::Rule { rule: rule.name.clone(), fault });
             }
@@ -269,7 +270,8 @@ impl Writing<'_> {
                 }
             }
             order.push(place);
-            let known = |place: &usize| mask(&rule.heads[*place].arguments, &depths, order.len()).count_ones();
+            let known =
+                |place: &usize| mask(&rule.heads[*place].arguments, &depths, order.len()).count_ones();
             next = match search {
                 Search::Exhaustive => left.first().copied(),
                 Search::Indexed => left.iter().rev().copied().max_by_key(known),
@@ -298,7 +300,9 @@ impl Writing<'_> {
                 step.key_count = mask.count_ones();
                 for (idx, argument) in head.arguments.iter().enumerate() {
                     match argument {
-                        Pattern::Value(value) if mask >> idx & 1 == 1 => self.push(&Expression::Value(*value), 0),
+                        Pattern::Value(value) if mask >> idx & 1 == 1 => {
+                            self.push(&Expression::Value(*value), 0)
+                        }
                         Pattern::Variable(variable) if mask >> idx & 1 == 1 => {
                             self.push(&Expression::Variable(*variable), 0);
                         }

@@ -343,7 +343,11 @@ fn check(launch: &Launch<'_>) {
     let Launch { code, store, rounds, layout, .. } = launch;
     let [constraints, proposals] = [layout.constraints_max, layout.proposals_max].map(|max| max as usize);
     assert!(layout.buckets.is_power_of_two() && store.buckets.len() >= layout.buckets as usize, "buckets");
-    assert!(code.occurrences.len() >= layout.occurrences as usize && code.indexes.len() >= layout.indexes as usize, "code");
+    assert!(
+        code.occurrences.len() >= layout.occurrences as usize
+            && code.indexes.len() >= layout.indexes as usize,
+        "code"
+    );
     assert!(store.kinds.len() >= constraints && store.claims.len() >= constraints, "room for constraints");
     let values = constraints * layout.width as usize;
     assert!(store.values.len() >= values && store.types.len() >= values, "room for values");

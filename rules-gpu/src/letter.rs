@@ -36,7 +36,9 @@ pub(crate) fn targets(program: &Program, rule: &Rule) -> Result<Vec<usize>, Refu
     };
     let mut free: Vec<_> = (0..rule.heads.len()).filter(|place| rule.heads[*place].is_removed).collect();
     if free.is_empty() {
-        return refused("it removes nothing, and the arrays of the translation have no room for what it adds".to_owned());
+        return refused(
+            "it removes nothing, and the arrays of the translation have no room for what it adds".to_owned(),
+        );
     }
     let mut targets = Vec::new();
     for action in &rule.body {

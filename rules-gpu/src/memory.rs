@@ -183,7 +183,11 @@ pub(crate) fn write<T: Pod>(stream: &Stream, values: &[T], to: &Buffer<T>) -> Re
 }
 
 /// The first values of a buffer.
-pub(crate) fn download<T: Pod>(stream: &Stream, from: &Buffer<T>, count: usize) -> Result<Vec<T>, DriverError> {
+pub(crate) fn download<T: Pod>(
+    stream: &Stream,
+    from: &Buffer<T>,
+    count: usize,
+) -> Result<Vec<T>, DriverError> {
     let mut staged = stream.device().pinned(count)?;
     stream.download(from, 0..count, &mut staged, 0)?;
     Ok(staged.slice()?.to_vec())

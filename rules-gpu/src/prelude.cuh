@@ -42,16 +42,16 @@ static std::barrier<>* together;
   {                                                                        \
     std::barrier<> all(static_cast<ptrdiff_t>(count));                     \
     together = &all;                                                       \
-    std::vector<std::thread> threads;                                      \
+    std::vector<std::thread> lanes;                                        \
     for (uint64_t number = 0; number < (count); number++) {                \
-      threads.emplace_back([&, number] {                                   \
+      lanes.emplace_back([&, number] {                                   \
         thread_number = number;                                            \
         for (uint64_t step = 0; step < number; step++) TOGETHER();         \
         kernel(count, __VA_ARGS__);                                        \
         all.arrive_and_drop();                                             \
       });                                                                  \
     }                                                                      \
-    for (auto& thread : threads) thread.join();                            \
+    for (auto& lane : lanes) lane.join();                                  \
   }
 #else
 #define TOGETHER()

@@ -202,7 +202,11 @@ fn finish(memory: &Memory, program: &Program, head: &Head) -> Result<Outcome, Er
 }
 
 /// What is alive of so many constraints.
-pub(crate) fn constraints(memory: &Memory, program: &Program, stored: usize) -> Result<Vec<Fact>, DriverError> {
+pub(crate) fn constraints(
+    memory: &Memory,
+    program: &Program,
+    stored: usize,
+) -> Result<Vec<Fact>, DriverError> {
     let (stream, width) = (&memory.stream, memory.layout.width as usize);
     let kinds = download(stream, &memory.store.kinds, stored)?;
     let values = download(stream, &memory.store.values, stored * width)?;
@@ -223,7 +227,8 @@ pub(crate) fn constraints(memory: &Memory, program: &Program, stored: usize) -> 
 /// The error of a rule.
 pub(crate) fn error_of(program: &Program, told: u64) -> Error {
     let rule = usize::try_from(told >> 8).ok().and_then(|rule| program.rules.get(rule));
-    let kind = |found: &str, wanted| rules::Error::Type { what: "arithmetic", found: found.to_owned(), wanted };
+    let kind =
+        |found: &str, wanted| rules::Error::Type { what: "arithmetic", found: found.to_owned(), wanted };
     let error = match u32::try_from(told & 0xff).unwrap_or_default() {
         k::TOO_WIDE => rules::Error::Number("a whole number is beyond 64 bits"),
         k::BY_ZERO => rules::Error::Number("a division by zero"),
@@ -240,7 +245,8 @@ impl Program {
     #[must_use]
     pub fn answer(&self, outcome: Outcome) -> Answer {
         let Outcome { is_success, store, applications, .. } = outcome;
-        let mut store: Vec<_> = store.iter().map(|(kind, arguments)| self.text_of(*kind, arguments)).collect();
+        let mut store: Vec<_> =
+            store.iter().map(|(kind, arguments)| self.text_of(*kind, arguments)).collect();
         store.sort_unstable();
         Answer { is_success, store, bindings: Vec::new(), applications }
     }

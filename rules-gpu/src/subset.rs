@@ -280,9 +280,13 @@ impl<'a> Lowering<'a> {
         let mut heads = Vec::new();
         for head in &rule.heads {
             if head.is_passive {
-                return wrong(rule.at, "a device does not take passive heads: it looks from all heads at once");
+                return wrong(
+                    rule.at,
+                    "a device does not take passive heads: it looks from all heads at once",
+                );
             }
-            let kind = self.program.kind(&head.name, head.arguments.len()).expect("names in heads are constraints");
+            let kind =
+                self.program.kind(&head.name, head.arguments.len()).expect("names in heads are constraints");
             let mut arguments = Vec::new();
             for argument in &head.arguments {
                 arguments.push(match &argument.shape {
@@ -313,9 +317,10 @@ impl<'a> Lowering<'a> {
             Shape::Int(number) => Ok(Value::Int(*number)),
             Shape::Float(number) => Ok(Value::Float(*number)),
             Shape::Name(name, parts) if parts.is_empty() => Ok(Value::Atom(self.program.atoms.number(name))),
-            Shape::Name(name, parts) => {
-                wrong(term.at, format!("a device takes numbers and atoms, and {name}/{} is a compound", parts.len()))
-            }
+            Shape::Name(name, parts) => wrong(
+                term.at,
+                format!("a device takes numbers and atoms, and {name}/{} is a compound", parts.len()),
+            ),
             Shape::List => wrong(term.at, "a device takes numbers and atoms, and no lists"),
             Shape::Variable(_) => wrong(term.at, "a variable has no value there"),
         }
@@ -331,7 +336,9 @@ impl<'a> Lowering<'a> {
 
     fn expression(&mut self, term: &Term) -> Result<Expression, Wrong> {
         let Shape::Name(name, parts) = &term.shape else { return self.plain(term) };
-        let find = |table: &[(&str, u32)]| table.iter().find(|(known, _)| *known == &**name).map(|(_, number)| *number);
+        let find = |table: &[(&str, u32)]| {
+            table.iter().find(|(known, _)| *known == &**name).map(|(_, number)| *number)
+        };
         match &parts[..] {
             [] => match &**name {
                 "pi" => Ok(Expression::Value(Value::Float(std::f64::consts::PI))),
@@ -341,13 +348,24 @@ impl<'a> Lowering<'a> {
             [operand] => match find(&UNARY) {
                 Some(u32::MAX) => self.expression(operand),
                 Some(function) => Ok(Expression::Unary(function, Box::new(self.expression(operand)?))),
-                None => wrong(term.at, format!("a device has no function {name}/1: its values could differ from the processor's")),
+                None => wrong(
+                    term.at,
+                    format!(
+                        "a device has no function {name}/1: its values could differ from the processor's"
+                    ),
+                ),
             },
             [left, right] => match find(&BINARY) {
-                Some(function) => {
-                    Ok(Expression::Binary(function, Box::new([self.expression(left)?, self.expression(right)?])))
-                }
-                None => wrong(term.at, format!("a device has no function {name}/2: its values could differ from the processor's")),
+                Some(function) => Ok(Expression::Binary(
+                    function,
+                    Box::new([self.expression(left)?, self.expression(right)?]),
+                )),
+                None => wrong(
+                    term.at,
+                    format!(
+                        "a device has no function {name}/2: its values could differ from the processor's"
+                    ),
+                ),
             },
             _ => wrong(term.at, format!("a device has no function {name}/{}", parts.len())),
         }
@@ -356,7 +374,9 @@ impl<'a> Lowering<'a> {
     fn tests(&mut self, term: &Term) -> Result<Vec<Test>, Wrong> {
         let mut tests = Vec::new();
         for part in conjuncts(term) {
-            let Shape::Name(name, parts) = &part.shape else { return wrong(part.at, "a device does not call this") };
+            let Shape::Name(name, parts) = &part.shape else {
+                return wrong(part.at, "a device does not call this");
+            };
             match (&**name, &parts[..]) {
                 ("true", []) => {}
                 ("fail" | "false", []) => tests.push(Test::Never),
@@ -382,7 +402,12 @@ impl<'a> Lowering<'a> {
                             self.known[*variable] = true;
                             tests.push(Test::Is(*variable, value));
                         }
-                        _ => return wrong(part.at, "a device takes `is` in a guard only for a new variable: write =:="),
+                        _ => {
+                            return wrong(
+                                part.at,
+                                "a device takes `is` in a guard only for a new variable: write =:=",
+                            );
+                        }
                     }
                 }
                 ("==" | "=", [left, right]) | ("\\==" | "\\=", [left, right]) => {
@@ -393,12 +418,19 @@ impl<'a> Lowering<'a> {
                         tests.push(Test::Same(self.plain(left)?, self.plain(right)?, is_same));
                     }
                 }
-                (_, [left, right]) if let Some(comparison) = COMPARISONS.iter().position(|known| *known == &**name) => {
+                (_, [left, right])
+                    if let Some(comparison) = COMPARISONS.iter().position(|known| *known == &**name) =>
+                {
                     let sides = [self.expression(left)?, self.expression(right)?];
                     let [left, right] = sides;
                     tests.push(Test::Compare(number(comparison), left, right));
                 }
-                _ => return wrong(part.at, format!("a device does not take {name}/{} in a guard", parts.len())),
+                _ => {
+                    return wrong(
+                        part.at,
+                        format!("a device does not take {name}/{} in a guard", parts.len()),
+                    );
+                }
             }
         }
         Ok(tests)
@@ -419,7 +451,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn action(&mut self, part: &Term, body: &mut Vec<Action>) -> Result<(), Wrong> {
-        let Shape::Name(name, parts) = &part.shape else { return wrong(part.at, "a device does not call this") };
+        let Shape::Name(name, parts) = &part.shape else {
+            return wrong(part.at, "a device does not call this");
+        };
         match (&**name, &parts[..]) {
             ("true", []) => {}
             ("fail" | "false", []) => body.push(Action::Fail),
@@ -448,7 +482,9 @@ impl<'a> Lowering<'a> {
                     }
                     body.push(Action::Add(kind, arguments));
                 }
-                None => return wrong(part.at, format!("a device does not take {name}/{} in a body", parts.len())),
+                None => {
+                    return wrong(part.at, format!("a device does not take {name}/{} in a body", parts.len()));
+                }
             },
         }
         Ok(())
@@ -456,12 +492,17 @@ impl<'a> Lowering<'a> {
 
     /// A constraint of a goal; none for `true`.
     fn fact(&mut self, part: &Term) -> Result<Option<(usize, Vec<Value>)>, Wrong> {
-        let Shape::Name(name, parts) = &part.shape else { return wrong(part.at, "a goal of a device has constraints alone") };
+        let Shape::Name(name, parts) = &part.shape else {
+            return wrong(part.at, "a goal of a device has constraints alone");
+        };
         if parts.is_empty() && &**name == "true" {
             return Ok(None);
         }
         let Some(kind) = self.program.kind(name, parts.len()) else {
-            return wrong(part.at, format!("a goal of a device has constraints alone, and {name}/{} is none", parts.len()));
+            return wrong(
+                part.at,
+                format!("a goal of a device has constraints alone, and {name}/{} is none", parts.len()),
+            );
         };
         let values = parts.iter().map(|part| self.constant(part)).collect::<Result<_, _>>()?;
         Ok(Some((kind, values)))

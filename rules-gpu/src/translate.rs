@@ -2,6 +2,7 @@
 //!
 //! Kinds, rules, heads and variables are numbered; nothing of a program's text gets into what is printed.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use kernels::rules as k;
@@ -44,6 +45,11 @@ macro_rules! line {
     };
 }
 
+/// The kinds of a rule's heads, each once.
+fn kinds_of(rule: &Rule) -> BTreeSet<usize> {
+    rule.heads.iter().map(|head| head.kind).collect()
+}
+
 fn c_type(known: Type) -> &'static str {
     match known {
         Type::Whole | Type::Atom => "int64_t",
@@ -62,10 +68,24 @@ fn c_value(value: Value) -> String {
     }
 }
 
-const UNARY: [&str; 10] = ["negative", "magnitude", "sign", "root", "double", "round", "trunc", "floor", "ceil", "~"];
+const UNARY: [&str; 10] =
+    ["negative", "magnitude", "sign", "root", "double", "round", "trunc", "floor", "ceil", "~"];
 const BINARY: [&str; 15] = [
-    "plus", "minus", "times", "ratio", "quotient", "quotient_below", "modulo", "rest", "least", "most", "left_shift",
-    "right_shift", "&", "|", "^",
+    "plus",
+    "minus",
+    "times",
+    "ratio",
+    "quotient",
+    "quotient_below",
+    "modulo",
+    "rest",
+    "least",
+    "most",
+    "left_shift",
+    "right_shift",
+    "&",
+    "|",
+    "^",
 ];
 const COMPARISONS: [&str; 6] = ["<", ">", "<=", ">=", "==", "!="];
 
@@ -117,11 +137,17 @@ impl Writing<'_> {
                 match *function {
                     _ if known.contains(&Type::Atom) => return self.refused(rule, "an atom is no number"),
                     k::MIN | k::MAX if is_mixed => {
-                        return self.refused(rule, "the type of min and max of a whole number and a float is not known");
+                        return self.refused(
+                            rule,
+                            "the type of min and max of a whole number and a float is not known",
+                        );
                     }
                     k::MIN | k::MAX => format!("{name}({left}, {right})"),
                     k::DIVIDE if is_whole => {
-                        return self.refused(rule, "a quotient of whole numbers may be either: write // or float(X) / Y");
+                        return self.refused(
+                            rule,
+                            "a quotient of whole numbers may be either: write // or float(X) / Y",
+                        );
                     }
                     k::PLUS | k::SUBTRACT | k::MULTIPLY | k::DIVIDE if !is_whole => {
                         format!("{name}(double({left}), double({right}), &bad)")
@@ -176,13 +202,15 @@ impl Writing<'_> {
             for (at, pattern) in head.arguments.iter().enumerate() {
                 match pattern {
                     Pattern::Any => {}
-                    Pattern::Value(value) => conditions.push(format!("h{place}->a{at} == {}", c_value(*value))),
+                    Pattern::Value(value) => {
+                        conditions.push(format!("h{place}->a{at} == {}", c_value(*value)))
+                    }
                     Pattern::Variable(variable) if known[*variable] => {
                         conditions.push(format!("h{place}->a{at} == v{variable}"));
                     }
                     Pattern::Variable(variable) => {
                         known[*variable] = true;
-                        line!(self.out, "  const auto v{variable} = h{place}->a{at};");
+                        line!(self.out, "  [[maybe_unused]] const auto v{variable} = h{place}->a{at};");
                     }
                 }
             }
@@ -190,17 +218,24 @@ impl Writing<'_> {
         conditions
     }
 
-    fn define(&mut self, idx: usize, rule: &Rule, variable: usize, value: &Expression) -> Result<(), Refusal> {
+    fn define(
+        &mut self,
+        idx: usize,
+        rule: &Rule,
+        variable: usize,
+        value: &Expression,
+    ) -> Result<(), Refusal> {
         let known = c_type(self.types.variables[idx][variable]);
         let value = self.expression(idx, rule, value)?;
-        line!(self.out, "  const {known} v{variable} = {value};");
+        line!(self.out, "  [[maybe_unused]] const {known} v{variable} = {value};");
         Ok(())
     }
 
     /// Two functions for a rule, one that looks and one that fires, and the loops around them (sections 4.2 to 4.4).
     fn rule(&mut self, idx: usize, rule: &Rule, targets: &[usize]) -> Result<(), Refusal> {
         let rules::Fault { line: at, .. } = rules::view::fault(&self.program.text, rule.at, String::new());
-        let heads: Vec<_> = rule.heads.iter().enumerate().map(|(place, head)| format!("C{} *h{place}", head.kind)).collect();
+        let heads: Vec<_> =
+            rule.heads.iter().enumerate().map(|(place, head)| format!("C{} *h{place}", head.kind)).collect();
         let heads = heads.join(", ");
         let names: Vec<_> = (0..rule.heads.len()).map(|place| format!("h{place}")).collect();
         let names = names.join(", ");
@@ -221,7 +256,11 @@ impl Writing<'_> {
                 line!(self.out, "  if (!bad && !g{number}) return false;");
             }
         }
-        line!(self.out, "  if (bad) {{\n    round->error = 1;\n    round->rule = {};\n    return false;\n  }}\n  return true;\n}}", idx + 1);
+        line!(
+            self.out,
+            "  if (bad) {{\n    round->error = 1;\n    round->rule = {};\n    return false;\n  }}\n  return true;\n}}",
+            idx + 1
+        );
         line!(self.out, "__device__ void r{idx}_fires({heads}, Round *round) {{");
         line!(self.out, "  bool bad = false, failed = false;");
         self.variables(rule);
@@ -232,10 +271,21 @@ impl Writing<'_> {
         }
         self.body(idx, rule, targets)?;
         line!(self.out, "  round->update = 1;\n  add_to(&round->applied, 1);");
-        line!(self.out, "  if (bad || failed) {{\n    round->error = bad ? 1 : 2;\n    round->rule = {};\n  }}\n}}", idx + 1);
+        line!(
+            self.out,
+            "  if (bad || failed) {{\n    round->error = bad ? 1 : 2;\n    round->rule = {};\n  }}\n}}",
+            idx + 1
+        );
         line!(self.out, "__device__ void r{idx}(bool applies, {heads}, Round *round) {{");
-        line!(self.out, "  applies = applies && r{idx}_applies({names}, round);\n  TOGETHER();\n  if (!applies) return;");
-        let claims = rule.heads.iter().enumerate().map(|(place, head)| format!("{{&h{place}->claimed, {}}}", head.is_removed));
+        line!(
+            self.out,
+            "  applies = applies && r{idx}_applies({names}, round);\n  TOGETHER();\n  if (!applies) return;"
+        );
+        let claims = rule
+            .heads
+            .iter()
+            .enumerate()
+            .map(|(place, head)| format!("{{&h{place}->claimed, {}}}", head.is_removed));
         let claims: Vec<_> = claims.collect();
         let count = rule.heads.len();
         line!(self.out, "#ifdef AS_PUBLISHED\n  r{idx}_fires({names}, round);\n#else");
@@ -268,7 +318,10 @@ impl Writing<'_> {
                     for (at, value) in values.iter().enumerate() {
                         let known = self.types.arguments[*kind][at];
                         if self.types.of(idx, value) != known {
-                            return self.refused(rule, "it adds a value of another type than the argument has elsewhere");
+                            return self.refused(
+                                rule,
+                                "it adds a value of another type than the argument has elsewhere",
+                            );
                         }
                         line!(writes, "  h{target}->a{at} = {};", self.expression(idx, rule, value)?);
                     }
@@ -283,20 +336,22 @@ impl Writing<'_> {
     }
 
     fn loops(&mut self, idx: usize, rule: &Rule) {
-        let stores = |with_counts: bool| -> String {
-            let all = (0..self.program.kinds.len()).map(|kind| match with_counts {
-                true => format!("C{kind} *s{kind}, uint64_t n{kind}"),
-                false => format!("s{kind}, n{kind}"),
-            });
-            all.collect::<Vec<_>>().join(", ")
-        };
         let kinds: Vec<_> = rule.heads.iter().map(|head| head.kind).collect();
-        line!(self.out, "__global__ void fire_r{idx}(uint64_t threads, {}, Round *round) {{", stores(true));
+        let stores =
+            |of: fn(usize) -> String| kinds_of(rule).into_iter().map(of).collect::<Vec<_>>().join(", ");
+        let taken = stores(|kind| format!("C{kind} *s{kind}, [[maybe_unused]] uint64_t n{kind}"));
+        let given = stores(|kind| format!("s{kind}, n{kind}"));
+        line!(self.out, "__global__ void fire_r{idx}(uint64_t threads, {taken}, Round *round) {{");
         line!(self.out, "  const uint64_t thread = this_thread();\n  if (thread >= threads) return;");
         let is_pair = kinds.len() > 1;
         if is_pair {
             line!(self.out, "#ifdef PAIRS");
-            line!(self.out, "  const uint64_t i0 = thread / n{}, first = thread % n{}, last = first + 1;", kinds[1], kinds[1]);
+            line!(
+                self.out,
+                "  const uint64_t i0 = thread / n{}, first = thread % n{}, last = first + 1;",
+                kinds[1],
+                kinds[1]
+            );
             line!(self.out, "#else\n  const uint64_t i0 = thread, first = 0, last = n{};\n#endif", kinds[1]);
             line!(self.out, "  for (uint64_t i1 = first; i1 < last; i1++)");
         } else {
@@ -314,9 +369,10 @@ impl Writing<'_> {
             }
         }
         let different = if different.is_empty() { "true".to_owned() } else { different.join(" && ") };
-        let heads: Vec<_> = kinds.iter().enumerate().map(|(place, kind)| format!("&s{kind}[i{place}]")).collect();
+        let heads: Vec<_> =
+            kinds.iter().enumerate().map(|(place, kind)| format!("&s{kind}[i{place}]")).collect();
         line!(self.out, "    r{idx}({different}, {}, round);\n}}", heads.join(", "));
-        line!(self.out, "static void launch_r{idx}({}, Round *round) {{", stores(true));
+        line!(self.out, "static void launch_r{idx}({taken}, Round *round) {{");
         if is_pair {
             line!(self.out, "#ifdef PAIRS\n  const uint64_t threads = n{} * n{};\n#else", kinds[0], kinds[1]);
         }
@@ -324,7 +380,7 @@ impl Writing<'_> {
         if is_pair {
             line!(self.out, "#endif");
         }
-        line!(self.out, "  if (threads == 0) return;\n  LAUNCH(fire_r{idx}, threads, {}, round)\n}}", stores(false));
+        line!(self.out, "  if (threads == 0) return;\n  LAUNCH(fire_r{idx}, threads, {given}, round)\n}}");
     }
 
     /// Reads the goal, and goes on until nothing changes (section 5).
@@ -341,29 +397,42 @@ impl Writing<'_> {
                 if *known == Type::Float {
                     line!(self.out, "        is_read = is_read && scanf(\"%lf\", &c.a{at}) == 1;");
                 } else {
-                    line!(self.out, "        long long a{at} = 0;\n        is_read = is_read && scanf(\"%lld\", &a{at}) == 1;\n        c.a{at} = a{at};");
+                    line!(
+                        self.out,
+                        "        long long a{at} = 0;\n        is_read = is_read && scanf(\"%lld\", &a{at}) == 1;\n        c.a{at} = a{at};"
+                    );
                 }
             }
             line!(self.out, "        c{kind}.push_back(c);\n        break;\n      }}");
         }
         line!(self.out, "      default: is_read = false;\n    }}\n  }}\n  if (!is_read) return 3;");
         for kind in kinds.clone() {
-            line!(self.out, "  const uint64_t n{kind} = c{kind}.size();\n  C{kind} *s{kind} = shared_memory<C{kind}>(n{kind});");
+            line!(
+                self.out,
+                "  const uint64_t n{kind} = c{kind}.size();\n  C{kind} *s{kind} = shared_memory<C{kind}>(n{kind});"
+            );
             line!(self.out, "  for (uint64_t i = 0; i < n{kind}; i++) s{kind}[i] = c{kind}[i];");
         }
         line!(self.out, "  Round *round = shared_memory<Round>(1);\n  *round = {{1, 0, 0, 0}};");
         line!(self.out, "  while (round->update && !round->error) {{\n    round->update = 0;");
-        let stores: Vec<_> = kinds.clone().map(|kind| format!("s{kind}, n{kind}")).collect();
-        for idx in 0..self.program.rules.len() {
-            line!(self.out, "    if (!round->error) launch_r{idx}({}, round);", stores.join(", "));
+        for (idx, rule) in self.program.rules.iter().enumerate() {
+            let given: Vec<_> = kinds_of(rule).into_iter().map(|kind| format!("s{kind}, n{kind}")).collect();
+            line!(self.out, "    if (!round->error) launch_r{idx}({}, round);", given.join(", "));
         }
-        line!(self.out, "  }}\n  if (round->error) {{\n    fprintf(stderr, \"rule %u: %s\\n\", round->rule, round->error == 1 ? \"a number has no value\" : \"a body failed\");\n    return int(round->error);\n  }}");
+        line!(
+            self.out,
+            "  }}\n  if (round->error) {{\n    fprintf(stderr, \"rule %u: %s\\n\", round->rule, round->error == 1 ? \"a number has no value\" : \"a body failed\");\n    return int(round->error);\n  }}"
+        );
         for (kind, arguments) in self.types.arguments.iter().enumerate() {
-            line!(self.out, "  for (uint64_t i = 0; i < n{kind}; i++) {{\n    if (s{kind}[i].isRemoved) continue;");
+            line!(
+                self.out,
+                "  for (uint64_t i = 0; i < n{kind}; i++) {{\n    if (s{kind}[i].isRemoved) continue;"
+            );
             let mut format = kind.to_string();
             let mut values = String::new();
             for (at, known) in arguments.iter().enumerate() {
-                let (one, cast) = if *known == Type::Float { (" %.17g", "") } else { (" %lld", "(long long)") };
+                let (one, cast) =
+                    if *known == Type::Float { (" %.17g", "") } else { (" %lld", "(long long)") };
                 format.push_str(one);
                 write!(values, ", {cast}s{kind}[i].a{at}").expect("a text takes it");
             }

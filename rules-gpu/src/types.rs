@@ -121,7 +121,11 @@ impl Types {
 }
 
 /// What a rule says about types.
-fn learn(rule: &Rule, arguments: &mut [Vec<Option<Type>>], variables: &mut [Option<Type>]) -> Result<(), Clash> {
+fn learn(
+    rule: &Rule,
+    arguments: &mut [Vec<Option<Type>>],
+    variables: &mut [Option<Type>],
+) -> Result<(), Clash> {
     for head in &rule.heads {
         for (argument, pattern) in arguments[head.kind].iter_mut().zip(&head.arguments) {
             match pattern {

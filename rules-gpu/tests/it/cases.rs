@@ -19,10 +19,13 @@ fn confluent_cases_end_with_the_store_given() {
         let case: Value = serde_json::from_str(line).expect("a case a line");
         let text = |member: &str| case[member].as_str().expect("a text");
         let is_confluent = case["tags"].as_array().is_none_or(|tags| tags.is_empty());
-        let program = std::fs::read_to_string(data().join("programs").join(text("program"))).expect("it is there");
+        let program =
+            std::fs::read_to_string(data().join("programs").join(text("program"))).expect("it is there");
         let began = std::time::Instant::now();
         match run(&program, text("goal"), &kernels, &Setting::default()) {
-            Err(Error::Refused(Refusal::Rule { .. } | Refusal::Goal(_))) => refused.push(text("name").to_owned()),
+            Err(Error::Refused(Refusal::Rule { .. } | Refusal::Goal(_))) => {
+                refused.push(text("name").to_owned())
+            }
             // Their answers may differ.
             _ if !is_confluent => {}
             Ok(answer) if Value::from(answer.store.clone()) == case["store"] => right += 1,
@@ -32,6 +35,9 @@ fn confluent_cases_end_with_the_store_given() {
     }
     assert!(wrong.is_empty(), "{} are wrong:\n{}", wrong.len(), wrong.join("\n"));
     let refused: Vec<_> = refused.iter().map(|name| name.split('-').next().expect("one part")).collect();
-    assert!(refused.iter().all(|name| ["leq", "fib_memo", "tak_memo", "union_find"].contains(name)), "{refused:?}");
+    assert!(
+        refused.iter().all(|name| ["leq", "fib_memo", "tak_memo", "union_find"].contains(name)),
+        "{refused:?}"
+    );
     assert!(right >= 30, "{right}");
 }

@@ -31,7 +31,7 @@ fn line((kind, arguments): &Fact) -> String {
         line.push(' ');
         line.push_str(&match argument {
             Value::Int(number) => number.to_string(),
-            Value::Float(number) => format!("{number:?}"),
+            Value::Float(number) => number.to_string(),
             Value::Atom(number) => number.to_string(),
         });
     }
@@ -47,7 +47,8 @@ fn sorted(facts: &[Fact]) -> Vec<String> {
 fn case(text: &'static str, goal: &str) -> Case {
     let mut program = Program::new(text).expect("devices take it");
     let facts = program.goal(goal).expect("devices take it");
-    let answer = rules::run(&Goal::new(text, goal).expect("it is read"), Setting::default()).expect("an answer");
+    let answer =
+        rules::run(&Goal::new(text, goal).expect("it is read"), Setting::default()).expect("an answer");
     let left = program.goal(&answer.store.join(", ")).expect("it is of the same kind");
     Case { text, program, facts, expected: sorted(&left) }
 }
@@ -70,7 +71,10 @@ fn cases() -> Vec<Case> {
         case(GCD, "gcd(357), gcd(273), gcd(1267), gcd(959), gcd(1008), gcd(1232)"),
         case(PRIMES, &all(&|number| format!("prime({number})"), 2..120)),
         case(FLOYD_WARSHALL, &edges),
-        case(MIXED, "cell(1, 0.5, red), cell(2, 1.25, green), cell(2, 1.25, green), cell(3, 4.0, blue), swap(1, 2), swap(1, -3)"),
+        case(
+            MIXED,
+            "cell(1, 0.5, red), cell(2, 1.25, green), cell(2, 1.25, green), cell(3, 4.0, blue), swap(1, 2), swap(1, -3)",
+        ),
     ]
 }
 
@@ -84,7 +88,8 @@ fn the_papers_scheme_has_the_processors_answers_with_claims() {
             let outcome = outcome.unwrap_or_else(|error| panic!("{error}: {}", case.text));
             assert_eq!(sorted(&outcome.store), case.expected, "{}, {settings:?}", case.text);
         }
-        let outcome = run_facts(&case.program, &case.facts, &kernels, &Setting::default()).expect("an outcome");
+        let outcome =
+            run_facts(&case.program, &case.facts, &kernels, &Setting::default()).expect("an outcome");
         assert_eq!(sorted(&outcome.store), case.expected, "{}", case.text);
     }
 }
@@ -96,7 +101,7 @@ fn compiled(folder: &Path, name: &str, source: &str, flags: &[&str]) -> Option<s
     let mut command = Command::new("g++");
     command.args(["-x", "c++", "-O0", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-o"]);
     let output = command.arg(&program).args(flags).arg(&file).output().ok()?;
-    assert!(output.status.success(), "{}\n{source}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     Some(program)
 }
 
@@ -137,26 +142,28 @@ fn without_claims_constraints_are_lost_and_removed_twice() {
     let interleaved = ["-std=c++20", "-DINTERLEAVED", "-pthread"];
     let cases = [
         // Each removes the other.
-        (case(MINIMUM, "min(3), min(3)"), vec![]),
+        case(MINIMUM, "min(3), min(3)"),
         // Each takes both, and marks the other's sum as removed.
-        (case(SUM, "item(3), item(4)"), vec![]),
+        case(SUM, "item(3), item(4)"),
     ];
-    for (idx, (case, wrong)) in cases.iter().enumerate() {
+    for (idx, case) in cases.iter().enumerate() {
         let source = translate(case.text).expect("it has a form");
         let published = [&interleaved[..], &["-DAS_PUBLISHED"]].concat();
         let Some(program) = compiled(folder.path(), &format!("wrong{idx}"), &source, &published) else {
             eprintln!("NOT TESTED: there is no g++");
             return;
         };
-        assert_eq!(run(&program, &case.facts), *wrong, "{}", case.text);
-        let program = compiled(folder.path(), &format!("right{idx}"), &source, &interleaved).expect("a compiler");
+        assert_eq!(run(&program, &case.facts), [""; 0], "{}", case.text);
+        let program =
+            compiled(folder.path(), &format!("right{idx}"), &source, &interleaved).expect("a compiler");
         assert_eq!(run(&program, &case.facts), case.expected, "{}", case.text);
     }
 }
 
 #[test]
 fn a_translation_has_made_names_alone() {
-    let source = translate("'*/ evil'(Abc, xyz) \\ '*/ evil'(Abc, Def) <=> Def \\== xyz | true.").expect("it has a form");
+    let source = translate("'*/ evil'(Abc, xyz) \\ '*/ evil'(Abc, Def) <=> Def \\== xyz | true.")
+        .expect("it has a form");
     for text in ["evil", "Abc", "xyz", "Def"] {
         assert!(!source.contains(text), "{text}");
     }
@@ -166,7 +173,10 @@ fn a_translation_has_made_names_alone() {
 fn what_has_no_translation_is_told_with_its_rule() {
     for (text, told) in [
         ("p(X) ==> q(X). q(X) <=> true.", "rule 1: line 1, column 1: it removes nothing"),
-        ("ok @ p(X) <=> true.\ngrows @ p(X) <=> p(X), p(X).", "rule grows: line 2, column 1: it adds p and removes none"),
+        (
+            "ok @ p(X) <=> true.\ngrows @ p(X) <=> p(X), p(X).",
+            "rule grows: line 2, column 1: it adds p and removes none",
+        ),
         ("p(X) <=> Y is X / 2, p(Y).", "rule 1: line 1, column 1: a quotient of whole numbers"),
         ("p(1.5) <=> true. p(2) <=> true.", "rule 2: line 1, column 18: something has values of two types"),
         ("p(X) <=> X = f(_) | true.", "rule 1: line 1, column 14: a device takes numbers and atoms"),

@@ -33,11 +33,16 @@ fn facts(kinds: impl Iterator<Item = String>) -> String {
 /// A least fixed point: relations without duplicates, to which rules add.
 fn fixed_point(random: &mut SmallRng) -> (String, String) {
     let arities: Vec<usize> = (0..4).map(|_| random.random_range(1..=3)).collect();
-    let values: &[&str] =
-        if random.random_bool(0.5) { &["0", "1", "2", "3", "4"] } else { &["0", "0.0", "-1", "a", "'B c'", "2.5"] };
+    let values: &[&str] = if random.random_bool(0.5) {
+        &["0", "1", "2", "3", "4"]
+    } else {
+        &["0", "0.0", "-1", "a", "'B c'", "2.5"]
+    };
     let is_whole = values.len() == 5;
     let mut program = String::new();
-    let list = |letter: &str, count: usize| (0..count).map(|idx| format!("{letter}{idx}")).collect::<Vec<_>>().join(",");
+    let list = |letter: &str, count: usize| {
+        (0..count).map(|idx| format!("{letter}{idx}")).collect::<Vec<_>>().join(",")
+    };
     for (relation, arity) in arities.iter().enumerate() {
         let arguments = list("V", *arity);
         writeln!(program, "p{relation}({arguments}) \\ p{relation}({arguments}) <=> true.").expect("a text");
@@ -62,7 +67,7 @@ fn fixed_point(random: &mut SmallRng) -> (String, String) {
                 format!("p{relation}({})", arguments.join(","))
             })
             .collect();
-        let mut term = |random: &mut SmallRng| used.choose(random).map_or_else(|| "1".to_owned(), Clone::clone);
+        let term = |random: &mut SmallRng| used.choose(random).map_or_else(|| "1".to_owned(), Clone::clone);
         let guard = match random.random_range(0..5) {
             0 => format!("{} \\== {} | ", term(random), term(random)),
             1 => format!("( {} == {} ; {} \\== 1 ) | ", term(random), term(random), term(random)),
@@ -76,7 +81,8 @@ fn fixed_point(random: &mut SmallRng) -> (String, String) {
     }
     let goal = facts((0..random.random_range(5..30)).map(|_| {
         let relation = random.random_range(0..arities.len());
-        let arguments: Vec<_> = (0..arities[relation]).map(|_| *values.choose(random).expect("some")).collect();
+        let arguments: Vec<_> =
+            (0..arities[relation]).map(|_| *values.choose(random).expect("some")).collect();
         format!("p{relation}({})", arguments.join(","))
     }));
     (program, goal)
@@ -84,7 +90,8 @@ fn fixed_point(random: &mut SmallRng) -> (String, String) {
 
 /// A sum of some kind, by key.
 fn fold(random: &mut SmallRng) -> (String, String) {
-    let function = ["A + B", "max(A, B)", "min(A, B)", "A xor B", "A /\\ B", "A \\/ B"].choose(random).expect("some");
+    let function =
+        ["A + B", "max(A, B)", "min(A, B)", "A xor B", "A /\\ B", "A \\/ B"].choose(random).expect("some");
     let program = format!("s(K, A), s(K, B) <=> C is {function}, s(K, C).");
     let keys = random.random_range(1..6);
     let goal = facts(
@@ -96,7 +103,8 @@ fn fold(random: &mut SmallRng) -> (String, String) {
 
 /// Best paths, by several measures.
 fn paths(random: &mut SmallRng) -> (String, String) {
-    let (better, sum) = *[("=<", "X + Y"), ("=<", "max(X, Y)"), (">=", "min(X, Y)")].choose(random).expect("some");
+    let (better, sum) =
+        *[("=<", "X + Y"), ("=<", "max(X, Y)"), (">=", "min(X, Y)")].choose(random).expect("some");
     let weight = if random.random_bool(0.5) { "" } else { ".5" };
     let program = format!(
         "d(A, B, X) \\ d(A, B, Y) <=> X {better} Y | true.
@@ -134,8 +142,9 @@ fn a_run_repeats_itself() {
     // Its answer depends on the order; ours is the same each time.
     let program = "p(X), p(Y) <=> Z is 2 * X - Y, p(Z).";
     let goal = facts((0..200).map(|number| format!("p({number})")));
-    let answers: Vec<_> =
-        (0..3).map(|_| run(program, &goal, &kernels, &Setting::default()).expect("it has an answer")).collect();
+    let answers: Vec<_> = (0..3)
+        .map(|_| run(program, &goal, &kernels, &Setting::default()).expect("it has an answer"))
+        .collect();
     assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
     assert_eq!(answers[0].store.len(), 1);
 }
@@ -171,7 +180,10 @@ fn goals_that_fail_or_have_no_value_are_told_as_by_the_processor() {
         let expected = Goal::new(program, goal).map(|goal| rules::run(&goal, Setting::default()));
         let found = run(program, goal, &kernels, &Setting::default());
         match (expected, found) {
-            (Ok(Err(rules::Error::Type { .. })), Err(Error::Rules { error: rules::Error::Type { .. }, .. })) => {}
+            (
+                Ok(Err(rules::Error::Type { .. })),
+                Err(Error::Rules { error: rules::Error::Type { .. }, .. }),
+            ) => {}
             (Ok(Err(expected)), Err(Error::Rules { error, .. })) => assert_eq!(error, expected, "{goal}"),
             others => panic!("{goal}: {others:?}"),
         }
@@ -187,11 +199,19 @@ fn rules_that_no_device_takes_are_told_with_their_place() {
     let kernels = crate::kernels();
     for (program, goal, told) in [
         ("p(X) <=> q(f(X)).", "p(1)", "rule 1: line 1, column 10: a device does not take q/1 in a body"),
-        ("p(X) <=> true.\nfar @ p(X) ==> sin(X) > 0 | p(X).", "p(1)", "rule far: line 2, column 16: a device has no function sin/1"),
+        (
+            "p(X) <=> true.\nfar @ p(X) ==> sin(X) > 0 | p(X).",
+            "p(1)",
+            "rule far: line 2, column 16: a device has no function sin/1",
+        ),
         ("p(X) <=> p(Y).", "p(1)", "rule 1: line 1, column 12: a variable has no value there"),
         ("p([]) <=> true.", "p(X)", "goal: line 1, column 3: a variable has no value there"),
-        ("p([H|T]) <=> true.", "p(1)", "rule 1: line 1, column 3: a device takes numbers and atoms, and no lists"),
-        ("p(X) <=> true.", "p(1) ; p(2)", "goal: line 1, column 6: a goal of a device has constraints alone"),
+        (
+            "p([H|T]) <=> true.",
+            "p(1)",
+            "rule 1: line 1, column 3: a device takes numbers and atoms, and no lists",
+        ),
+        ("p(X) <=> true.", "p(1) ; p(2)", "goal: line 1, column 1: a goal of a device has constraints alone"),
     ] {
         let found = run(program, goal, &kernels, &Setting::default()).expect_err("it is refused").to_string();
         assert!(found.starts_with(told), "{program}: {found}");
