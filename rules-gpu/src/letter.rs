@@ -78,7 +78,7 @@ pub fn letter(
     sorted.sort_by_key(|(kind, _)| *kind);
     let begins = (0..=program.kinds.len()).map(|kind| number(sorted.partition_point(|fact| fact.0 < kind)));
     let begins: Vec<_> = begins.collect();
-    let memory = Memory::new(kernels, &compiled, number(facts.len()), 1)?;
+    let mut memory = Memory::new(kernels, &compiled, number(facts.len()), 1)?;
     let width = memory.layout.width as usize;
     let (mut values, mut types) = (vec![0_u64; facts.len() * width], vec![0_u8; facts.len() * width]);
     for (at, (_, arguments)) in sorted.iter().enumerate() {
@@ -94,7 +94,7 @@ pub fn letter(
     write(stream, &values, &memory.store.values)?;
     write(stream, &types, &memory.store.types)?;
     let (begins, places) = (upload(stream, &begins)?, upload(stream, &places)?);
-    let locks = stream.device().buffer(facts.len())?;
+    let locks = kernels.device().buffer(facts.len())?;
     let mut head: Head = [0; HEAD];
     head[k::HEAD_ERROR] = UNCLAIMED;
     let mut rounds = 0;
@@ -105,7 +105,7 @@ pub fn letter(
         for rule in 0..memory.layout.occurrences {
             let threads = facts.len() as u64 * if settings.pairs { facts.len() as u64 } else { 1 };
             let mut launch = memory.launch(1);
-            if !stream.device().is_host() {
+            if !kernels.device().is_host() {
                 let blocks = threads.div_ceil(crate::launchers::BLOCK_OF_LETTER.into()).min(1 << 20);
                 launch.grid = u32::try_from(blocks).expect("it is bounded");
             }

@@ -6,6 +6,8 @@
 //! The crate builds and starts without CUDA; a device is found at run time. A device takes rules over numbers and atoms; of what it does not
 //! take, [`Refusal`] tells the rule and the reason.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a place takes few of the shapes that a term has")]
+
 mod compile;
 #[expect(unsafe_code, reason = "to start a kernel is unsafe; each launcher has its proof")]
 mod launchers;

@@ -1,7 +1,7 @@
 //! What a run has on its device.
 
 use bytemuck::Pod;
-use device::{Buffer, DriverError, Priority, Stream};
+use device::{Buffer, DriverError, Pinned, Priority, Stream};
 use kernels::rules::{CHUNK, HEAD, HEAD_ACTIVE, HEAD_ROUND, HEAD_SURVIVORS, Layout, NOWHERE};
 
 use crate::compile::Compiled;
@@ -24,6 +24,7 @@ pub(crate) struct Memory {
     /// Where the store is moved the next time.
     spare: Option<Store>,
     pub(crate) rounds: Rounds,
+    head_staged: Pinned<u64>,
 }
 
 impl Memory {
@@ -53,7 +54,8 @@ impl Memory {
         };
         let store = new_store(&stream, &layout)?;
         let rounds = new_rounds(&stream, &layout)?;
-        Ok(Self { kernels: kernels.clone(), stream, layout, code, store, spare: None, rounds })
+        let head_staged = kernels.device().pinned(HEAD)?;
+        Ok(Self { kernels: kernels.clone(), stream, layout, code, store, spare: None, rounds, head_staged })
     }
 
     /// What launches name, with a grid for so much work.
@@ -65,14 +67,16 @@ impl Memory {
         Launch { stream, code, store, rounds, layout, grid }
     }
 
-    pub(crate) fn read_head(&self) -> Result<Head, DriverError> {
+    pub(crate) fn read_head(&mut self) -> Result<Head, DriverError> {
+        self.stream.download(&self.rounds.head, 0..HEAD, &mut self.head_staged, 0)?;
         let mut head = [0; HEAD];
-        head.copy_from_slice(&download(&self.stream, &self.rounds.head, HEAD)?);
+        head.copy_from_slice(self.head_staged.slice()?);
         Ok(head)
     }
 
-    pub(crate) fn write_head(&self, head: &Head) -> Result<(), DriverError> {
-        write(&self.stream, head, &self.rounds.head)
+    pub(crate) fn write_head(&mut self, head: &Head) -> Result<(), DriverError> {
+        self.head_staged.slice_mut()?.copy_from_slice(head);
+        self.stream.upload(&mut self.head_staged, 0..HEAD, &self.rounds.head, 0)
     }
 
     /// Forgets constraints that are dead, and makes room for so many and for so many proposals. Between two rounds.

@@ -90,7 +90,7 @@ pub fn run_facts(
     }
     let room = number((2 * facts.len()).max(ROOM_MIN).next_power_of_two());
     let mut memory = Memory::new(kernels, &compiled, room, room)?;
-    let mut head = begin(&memory, facts)?;
+    let mut head = begin(&mut memory, facts)?;
     let mut batch = 1;
     loop {
         let work = head[k::HEAD_ACTIVE] + head[k::HEAD_SURVIVORS];
@@ -133,7 +133,7 @@ pub fn run_facts(
 }
 
 /// Sends the facts, all of them active.
-fn begin(memory: &Memory, facts: &[Fact]) -> Result<Head, DriverError> {
+fn begin(memory: &mut Memory, facts: &[Fact]) -> Result<Head, DriverError> {
     let width = memory.layout.width as usize;
     let mut kinds = Vec::with_capacity(facts.len());
     let mut values = vec![0_u64; facts.len() * width];

@@ -483,7 +483,10 @@ impl<'a> Lowering<'a> {
                     body.push(Action::Add(kind, arguments));
                 }
                 None => {
-                    return wrong(part.at, format!("a device does not take {name}/{} in a body", parts.len()));
+                    return wrong(
+                        part.at,
+                        format!("a device does not take {name}/{} in a body", parts.len()),
+                    );
                 }
             },
         }

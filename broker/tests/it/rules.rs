@@ -38,6 +38,38 @@ fn a_goal_ends_with_what_rules_leave() {
 }
 
 #[test]
+fn the_engine_of_devices_takes_numbers_and_atoms() {
+    // Without a device the processor does it, and says so.
+    let sum = "item(K, A), item(K, B) <=> C is A + B, item(K, C).";
+    let answer = run(sum, &["--goal", "item(a, 1), item(b, 7), item(a, 2.5)", "--engine", "gpu"]);
+    assert_eq!(answer.expect("an answer")["store"], json!(["item(a,3.5)", "item(b,7)"]));
+    let refused = run("go @ p(X) <=> q([X]).\nq(_) <=> true.", &["--goal", "p(1)", "--engine", "gpu"]);
+    let refused = refused.expect_err("lists");
+    assert!(refused.contains("p.chr: rule go: line 1, column 17: a device takes numbers"), "{refused}");
+}
+
+#[test]
+fn a_program_is_translated_to_cuda() {
+    let translate = |program: &str| {
+        let folder = TempDir::new().expect("a folder");
+        std::fs::write(folder.path().join("p.chr"), program).expect("written");
+        run_to_end(&["rules", "translate", "p.chr"], &[], folder.path())
+    };
+    let output = translate("min(A) \\ min(B) <=> A =< B | true.");
+    let source = String::from_utf8(output.stdout).expect("a text");
+    assert!(
+        output.status.success() && source.contains("__global__ void fire_r0(") && !source.contains(" min(")
+    );
+    let output = translate("a(X) ==> b(X).");
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+    assert!(
+        String::from_utf8(output.stderr)
+            .expect("a text")
+            .contains("rule 1: line 1, column 1: it removes nothing")
+    );
+}
+
+#[test]
 fn what_is_wrong_is_told_with_its_line() {
     let told =
         run("a(X) <=> b(X.\nc(X) ==> d(X)\n\ne(1) <=> true.", &["--goal", "a(1)"]).expect_err("faults");

@@ -34,13 +34,14 @@ fn sources(folder: &Path) -> Vec<Source> {
 }
 
 /// The crates that are delivered.
-const PRODUCT: [&str; 13] = [
+const PRODUCT: [&str; 14] = [
     "matcher/src",
     "kernels/src",
     "device/src",
     "matcher-gpu/src",
     "checks/src",
     "checks-gpu/src",
+    "rules-gpu/src",
     "clients/wire/src",
     "clients/rust/src",
     "clients/cli/src",
@@ -216,8 +217,13 @@ fn no_task_is_detached() {
 /// Code that the compiler does not check is in few places, each with its proofs.
 #[test]
 fn unsafe_code_is_where_it_is_said_to_be() {
-    let allowed =
-        ["device/src", "matcher-gpu/src/launchers", "checks-gpu/src/launchers.rs"].map(PathBuf::from);
+    let allowed = [
+        "device/src",
+        "matcher-gpu/src/launchers",
+        "checks-gpu/src/launchers.rs",
+        "rules-gpu/src/launchers.rs",
+    ]
+    .map(PathBuf::from);
     for folder in PRODUCT {
         for source in product(folder) {
             let path = Path::new(folder).join(&source.path);
@@ -231,8 +237,10 @@ fn unsafe_code_is_where_it_is_said_to_be() {
 
 #[test]
 fn a_kernel_has_one_launcher() {
-    let launchers: Vec<_> =
-        ["device/src", "matcher-gpu/src", "checks-gpu/src"].into_iter().flat_map(product).collect();
+    let launchers: Vec<_> = ["device/src", "matcher-gpu/src", "checks-gpu/src", "rules-gpu/src"]
+        .into_iter()
+        .flat_map(product)
+        .collect();
     let mut kernels = 0;
     for entry in std::fs::read_dir(root().join("kernels/ptx")).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
