@@ -43,6 +43,8 @@ modules! {
     CHECKS = "kernel_checks";
     /// Constraint Handling Rules.
     RULES = "kernel_rules";
+    /// The same to the letter of its paper.
+    RULES_LETTER = "kernel_rules_letter";
     /// CLCB to the letter: Loc, Cont and Zip.
     CLCB = "kernel_clcb";
     /// Changes of the batched engine's table.

@@ -1,4 +1,4 @@
-//! The launchers of `kernel_rules.cu`.
+//! The launchers of `kernel_rules.cu` and `kernel_rules_letter.cu`.
 
 use device::{Buffer, Device, DriverError, Kernel, Parameter, Stream};
 use kernels::rules::{CHUNK, HEAD, Index, Layout, Occurrence, Proposal, STACK, Value};
@@ -107,7 +107,7 @@ impl Kernels {
             renumber: module.kernel("rules_renumber")?,
             moved: module.kernel("rules_moved")?,
             turn: module.kernel("rules_turn")?,
-            letter: module.kernel("rules_letter")?,
+            letter: device.module(&kernels::RULES_LETTER)?.kernel("rules_letter")?,
         })
     }
 

@@ -1,7 +1,7 @@
 //! Constraint Handling Rules on CUDA devices, after "Parallel Execution of Constraint Handling Rules on a Graphical Processing Unit" (CHR 2012).
 //!
-//! [`run`] applies rules in rounds: matches are found by hash joins, claim what they remove, and fire together. `letter` is the paper's scheme,
-//! all combinations in nested loops, and [`translate`] prints the CUDA C that a program becomes by it.
+//! [`run()`] applies rules in rounds: matches are found by hash joins, claim what they remove, and fire together. `letter` is the paper's scheme,
+//! all combinations in nested loops, and [`translate()`] prints the CUDA C that a program becomes by it.
 //!
 //! The crate builds and starts without CUDA; a device is found at run time. A device takes rules over numbers and atoms; of what it does not
 //! take, [`Refusal`] tells the rule and the reason.
