@@ -43,7 +43,7 @@ modules! {
     CHECKS = "kernel_checks";
     /// Constraint Handling Rules.
     RULES = "kernel_rules";
-    /// The same to the letter of its paper.
+    /// Constraint Handling Rules to the letter of their paper.
     RULES_LETTER = "kernel_rules_letter";
     /// CLCB to the letter: Loc, Cont and Zip.
     CLCB = "kernel_clcb";

@@ -28,7 +28,7 @@ pub const HEAD_STOP: usize = 1;
 pub const HEAD_ERROR: usize = 2;
 /// Constraints, dead ones included.
 pub const HEAD_STORED: usize = 3;
-/// Those of them that look for matches.
+/// Constraints that look for matches.
 pub const HEAD_ACTIVE: usize = 4;
 /// Proposals of the round before.
 pub const HEAD_SURVIVORS: usize = 5;
@@ -46,19 +46,19 @@ pub const HEAD_APPLIED: usize = 10;
 pub const HEAD_DEAD: usize = 11;
 /// Room that would do.
 pub const HEAD_NEEDED: usize = 12;
-/// It runs.
+/// Why a run stops: it does not.
 pub const RUNS: u32 = 0;
-/// Nothing is left to do.
+/// Why a run stops: nothing is left to do.
 pub const DONE: u32 = 1;
-/// There is too little room for proposals.
+/// Why a run stops: too little room for proposals.
 pub const NO_PROPOSALS: u32 = 2;
-/// There is too little room for constraints.
+/// Why a run stops: too little room for constraints.
 pub const NO_CONSTRAINTS: u32 = 3;
-/// A body failed.
+/// Why a run stops: a body failed.
 pub const FAILED: u32 = 4;
-/// There was an error.
+/// Why a run stops: an error.
 pub const ERROR: u32 = 5;
-/// There is none.
+/// No error.
 pub const NO_ERROR: u32 = 0;
 /// A whole number is beyond 64 bits.
 pub const TOO_WIDE: u32 = 1;
@@ -229,7 +229,7 @@ pub struct Index {
 pub struct Layout {
     /// Number of occurrences.
     pub occurrences: u32,
-    /// Those of rules that remove nothing.
+    /// Occurrences of rules that remove nothing.
     pub propagations: u32,
     /// Number of indexes.
     pub indexes: u32,

@@ -293,7 +293,7 @@ enum Needs {
     Store,
     /// Code and store.
     All,
-    /// Both, in the paper's blocks.
+    /// Code and store, in the paper's blocks.
     Letter,
 }
 

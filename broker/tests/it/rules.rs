@@ -60,7 +60,7 @@ fn a_program_is_translated_to_cuda() {
     assert!(
         output.status.success() && source.contains("__global__ void fire_r0(") && !source.contains(" min(")
     );
-    let output = translate("a(X) ==> b(X).");
+    let output = translate("a(X) ==> a(X).");
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     assert!(
         String::from_utf8(output.stderr)

@@ -160,6 +160,22 @@ fn without_claims_constraints_are_lost_and_removed_twice() {
     }
 }
 
+/// A dozen threads that go in step.
+#[test]
+fn with_claims_threads_that_go_in_step_have_the_processors_answers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let items = |name: &str| (1..=12).map(|number| format!("{name}({number})")).collect::<Vec<_>>().join(", ");
+    for (idx, case) in [case(SUM, &items("item")), case(PRIMES, &items("prime"))].iter().enumerate() {
+        let source = translate(case.text).expect("it has a form");
+        let flags = ["-std=c++20", "-DINTERLEAVED", "-pthread"];
+        let Some(program) = compiled(folder.path(), &format!("p{idx}"), &source, &flags) else {
+            eprintln!("NOT TESTED: there is no g++");
+            return;
+        };
+        assert_eq!(run(&program, &case.facts), case.expected, "{}", case.text);
+    }
+}
+
 #[test]
 fn a_translation_has_made_names_alone() {
     let source = translate("'*/ evil'(Abc, xyz) \\ '*/ evil'(Abc, Def) <=> Def \\== xyz | true.")
