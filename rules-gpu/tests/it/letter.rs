@@ -164,7 +164,8 @@ fn without_claims_constraints_are_lost_and_removed_twice() {
 #[test]
 fn with_claims_threads_that_go_in_step_have_the_processors_answers() {
     let folder = tempfile::tempdir().expect("a folder");
-    let items = |name: &str| (1..=12).map(|number| format!("{name}({number})")).collect::<Vec<_>>().join(", ");
+    let items =
+        |name: &str| (1..=12).map(|number| format!("{name}({number})")).collect::<Vec<_>>().join(", ");
     for (idx, case) in [case(SUM, &items("item")), case(PRIMES, &items("prime"))].iter().enumerate() {
         let source = translate(case.text).expect("it has a form");
         let flags = ["-std=c++20", "-DINTERLEAVED", "-pthread"];
