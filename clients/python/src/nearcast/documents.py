@@ -91,6 +91,17 @@ class ExplainedCheck(TypedDict):
     links: list[dict[str, str]]
 
 
+_Derivation = TypedDict("_Derivation", {"by": str, "from": list[str]})
+
+
+class ExplainedDerivation(_Derivation, total=False):
+    """How a check or a rule set came to publish the event, as `rules/traffic`, with the rule by its name or its number, and the ids of the
+    events that it follows from.
+    """
+
+    rule: str
+
+
 class _Explanation(TypedDict):
     matched: bool
     client: str
@@ -108,6 +119,7 @@ class Explanation(_Explanation, total=False):
 
     position_withheld: bool
     checks: list[ExplainedCheck]
+    derived: ExplainedDerivation
 
 
 class _Delivered(TypedDict):
