@@ -81,13 +81,15 @@ impl Work {
                     Ok(None) => {}
                     Ok(Some(mut verdict)) => {
                         let findings = std::mem::take(&mut verdict.findings);
+                        // Before its event is delivered, so that a reader of that finds it counted.
+                        if !findings.is_empty() {
+                            situation.count_judged();
+                        }
                         if !reply.send(verdict) {
                             logic = situation.without(logic, &input);
                             continue;
                         }
-                        if !findings.is_empty() {
-                            situation.judged(&input, &findings, &mut verdicts);
-                        }
+                        situation.list_judged(&input, &findings, &mut verdicts);
                     }
                     Err(why) => logic = situation.anew(&why),
                 }
@@ -117,16 +119,24 @@ impl Situation {
         }
     }
 
-    /// Counts and lists an event that is marked or dropped.
-    fn judged(&self, input: &Input, findings: &[Finding], number: &mut u64) {
-        let is_dropped = self.plan.gate.as_ref().is_some_and(|gate| gate.on_violation == OnViolation::Drop);
-        let (count, outcome) =
-            if is_dropped { (&self.figures.dropped, "dropped") } else { (&self.figures.marked, "marked") };
-        count.fetch_add(1, Ordering::Relaxed);
-        if is_dropped {
+    fn drops(&self) -> bool {
+        self.plan.gate.as_ref().is_some_and(|gate| gate.on_violation == OnViolation::Drop)
+    }
+
+    /// Counts an event that is marked or dropped.
+    fn count_judged(&self) {
+        if self.drops() {
+            self.figures.dropped.fetch_add(1, Ordering::Relaxed);
             // Others are counted when they come by the session.
             self.figures.inputs.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.figures.marked.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Lists what was found in an event that is marked or dropped.
+    fn list_judged(&self, input: &Input, findings: &[Finding], number: &mut u64) {
+        let outcome = if self.drops() { "dropped" } else { "marked" };
         for finding in findings {
             let mut finding = finding.clone();
             finding.properties.insert("outcome".to_owned(), outcome.into());

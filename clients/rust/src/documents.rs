@@ -4,8 +4,8 @@
 pub use wire::{
     Activity, Area, AreaForm, Cause, Check, ClientFigures, ClientPosition, Clients, Clock, Context,
     Delivered, Deliveries, DeliveryState, ExplainedArea, ExplainedCheck, ExplainedCondition,
-    ExplainedConstraint, ExplainedEvent, ExplainedFilter, ExplainedNearest, ExplainedPosition,
-    ExplainedReach, Explanation, FactRule, Fault, Filter, Following, Formula, Link, NamedPosition, On,
-    OnViolation, Position, Publication, RuleSet, SituationActivity, Stats, Subscription, Transition, Truth,
-    Warning,
+    ExplainedConstraint, ExplainedDerivation, ExplainedEvent, ExplainedFilter, ExplainedNearest,
+    ExplainedPosition, ExplainedReach, Explanation, FactRule, Fault, Filter, Following, Formula, Link,
+    NamedPosition, On, OnViolation, Position, Publication, RuleSet, SituationActivity, Stats, Subscription,
+    Transition, Truth, Warning,
 };
