@@ -20,8 +20,8 @@ pub fn rule_set(data: &[u8]) {
         let mut session = Session::new(&program, setting.clone());
         let mut other = None;
         let kinds: Vec<_> = program.constraints().map(|(name, arity)| (name.to_owned(), arity)).collect();
-        for number in 0..FACTS {
-            let Some(fact) = facts.get(number.cast_unsigned() as usize % facts.len().max(1)) else { return };
+        for (turn, number) in (0..FACTS).enumerate() {
+            let Some(fact) = facts.iter().cycle().nth(turn) else { return };
             if number == FACTS / 2 {
                 let kept = session.snapshot();
                 other = Some(

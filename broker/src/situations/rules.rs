@@ -431,9 +431,10 @@ fn written(text: &str, arguments: &[Value]) -> String {
     let mut written = String::new();
     each_piece(text, |piece| match piece {
         Piece::Text(text) => written.push_str(text),
-        Piece::Argument(index) => match json_of(&arguments[index]) {
-            Json::String(text) => written.push_str(&text),
-            other => written.push_str(&other.to_string()),
+        Piece::Argument(index) => match &arguments[index] {
+            Value::Text(text) => written.push_str(text),
+            Value::Term(text) => written.push_str(text),
+            number @ (Value::Int(_) | Value::Float(_)) => written.push_str(&json_of(number).to_string()),
         },
     });
     written
