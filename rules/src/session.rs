@@ -1,11 +1,12 @@
 //! Rules at work: facts come one at a time, and what they become is taken out.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::code::Callable;
-use crate::machine::{BadSnapshot, Error, Machine, Setting};
+use crate::machine::{BadSnapshot, Error, Image, Machine, Setting};
 use crate::program::Program;
 use crate::term::Term;
 
@@ -26,22 +27,22 @@ pub enum Value {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(u32);
 
-/// A fact that was added. It outlives a snapshot.
+/// A fact that was added. It is the same in a session that was restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Fact(u64);
 
 /// A constraint that was taken out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Taken {
-    /// Its arguments.
+    /// Its arguments. Variables have numbers in the order in which they come.
     pub arguments: Vec<Value>,
-    /// Where it comes from, ascending: [`ORIGINS_MAX`](crate::ORIGINS_MAX) of the newest.
+    /// The origins of the facts that it follows from, ascending, [`crate::ORIGINS_MAX`] of the newest at most.
     pub origins: Vec<u64>,
     /// The rule that added it, by its name or as `rule 3`; none for a fact.
     pub rule: Option<Arc<str>>,
 }
 
-/// Words of terms and atoms from which on those that nobody needs are forgotten.
+/// Words of terms from which on those that nobody needs are forgotten.
 const COMPACT: usize = 1 << 16;
 
 /// A program with its store.
@@ -49,16 +50,82 @@ const COMPACT: usize = 1 << 16;
 pub struct Session {
     program: Arc<Program>,
     machine: Machine,
-    /// Words and atoms from which on the next compaction is due.
+    /// Words from which on the next compaction is due.
     due: usize,
+    /// And atoms.
+    atoms_due: usize,
 }
+
+/// A snapshot.
+#[derive(Deserialize, Serialize)]
+struct Snapshot {
+    version: u32,
+    kinds: Vec<(Arc<str>, usize)>,
+    rules: Vec<Arc<str>>,
+    due: u64,
+    image: Image,
+}
+
+/// The version of snapshots that is written and read.
+const VERSION: u32 = 1;
 
 impl Session {
     /// A program with an empty store. The bound on steps holds for each fact.
     #[must_use]
     pub fn new(program: &Arc<Program>, setting: Setting) -> Self {
         let machine = Machine::new(program, setting);
-        Self { program: Arc::clone(program), machine, due: COMPACT }
+        Self::of(program, machine, COMPACT)
+    }
+
+    fn of(program: &Arc<Program>, machine: Machine, due: usize) -> Self {
+        let atoms_due = COMPACT + 2 * machine.atoms.count();
+        Self { program: Arc::clone(program), machine, due, atoms_due }
+    }
+
+    /// All that a later session of the same program needs to go on: bytes for [`Self::restore`].
+    ///
+    /// A restored session finds the same things in the same order as this one, and this one goes on as if it had not been asked. Linear in
+    /// the store.
+    pub fn snapshot(&mut self) -> Vec<u8> {
+        let kinds = self.program.code.kinds.iter();
+        let snapshot = Snapshot {
+            version: VERSION,
+            kinds: kinds.map(|kind| (self.program.atoms.text(kind.name), kind.arity)).collect(),
+            rules: self.program.code.rules.iter().map(|rule| Arc::clone(&rule.name)).collect(),
+            due: self.due as u64,
+            image: self.machine.image(),
+        };
+        let bytes = postcard::to_stdvec(&snapshot).expect("plain data is written to memory");
+        self.renew(snapshot.image);
+        bytes
+    }
+
+    /// Goes on where a snapshot was taken. The program has to be the same.
+    ///
+    /// # Errors
+    /// [`BadSnapshot`] for bytes that are none of this program's.
+    pub fn restore(program: &Arc<Program>, setting: Setting, bytes: &[u8]) -> Result<Self, BadSnapshot> {
+        let (snapshot, behind) =
+            postcard::take_from_bytes::<Snapshot>(bytes).map_err(|_| BadSnapshot::Format)?;
+        let Snapshot { version, kinds, rules, due, image } = snapshot;
+        if version != VERSION || !behind.is_empty() {
+            return Err(BadSnapshot::Format);
+        }
+        let names = program.code.kinds.iter().map(|kind| (program.atoms.name(kind.name), kind.arity));
+        let is_same = kinds.iter().map(|(name, arity)| (&**name, *arity)).eq(names)
+            && rules.iter().eq(program.code.rules.iter().map(|rule| &rule.name));
+        if !is_same {
+            return Err(BadSnapshot::Program);
+        }
+        let machine = Machine::restored(program, setting, image)?;
+        let due = usize::try_from(due).map_err(|_| BadSnapshot::Format)?;
+        Ok(Self::of(program, machine, due))
+    }
+
+    /// Forgets what nobody needs, without a word of it being due earlier or later.
+    fn renew(&mut self, image: Image) {
+        self.machine.renew(image);
+        self.atoms_due = COMPACT + 2 * self.machine.atoms.count();
     }
 
     /// The kind of that name and number of arguments.
@@ -71,43 +138,24 @@ impl Session {
         }
     }
 
-    /// Goes on where another session of the program was when it took a snapshot, and does what that one does.
+    /// Adds a fact, and applies rules until none applies. Returns none where that failed: then nothing of it is left.
     ///
-    /// # Errors
-    /// Bytes that are none of a snapshot of a session of this program.
-    pub fn restore(program: &Arc<Program>, setting: Setting, bytes: &[u8]) -> Result<Self, BadSnapshot> {
-        let image = postcard::from_bytes(bytes).map_err(|_| BadSnapshot::Format)?;
-        let machine = Machine::restored(program, setting, &image)?;
-        let mut session = Self { program: Arc::clone(program), machine, due: 0 };
-        session.set_due();
-        Ok(session)
-    }
-
-    /// All that it knows, so that another one can go on from here. Its order is brought to that which the other one has. Cost: linear in
-    /// the store.
-    pub fn snapshot(&mut self) -> Vec<u8> {
-        let image = self.machine.compact();
-        self.set_due();
-        postcard::to_stdvec(&image).expect("a vector takes everything, and all lengths are known")
-    }
-
-    fn words(&self) -> usize {
-        self.machine.words() + self.machine.atoms.count()
-    }
-
-    fn set_due(&mut self) {
-        self.due = COMPACT + 2 * self.words();
-    }
-
-    /// Adds a fact, and applies rules until none applies. What constraints come of that follow from `origin`, a number that is not smaller
-    /// than those before. Returns none where that failed: then nothing of it is left.
+    /// `origin` is what the caller knows it by, and is not less than those before. What rules make of the fact has it among its origins.
     ///
     /// # Errors
     /// A bound, or an error of the program. Nothing of the fact is left then.
+    ///
+    /// # Panics
+    /// Where the kind has another number of arguments.
     pub fn add(&mut self, kind: Kind, arguments: &[Value], origin: u64) -> Result<Option<Fact>, Error> {
-        if self.words() > self.due {
+        assert_eq!(arguments.len(), self.program.code.kinds[kind.0 as usize].arity, "arguments of a fact");
+        if self.machine.words() > self.due {
             self.machine.compact();
-            self.set_due();
+            self.due = COMPACT + 2 * self.machine.words();
+        }
+        if self.machine.atoms.count() > self.atoms_due {
+            let image = self.machine.image();
+            self.renew(image);
         }
         let arguments: Vec<_> = arguments
             .iter()
@@ -119,13 +167,7 @@ impl Session {
                 Value::Term(text) => Term::Atom(self.machine.atoms.intern(text)),
             })
             .collect();
-        let added = self.machine.step(kind.0, &arguments, origin)?;
-        Ok(added.map(|(_, id)| Fact(id)))
-    }
-
-    /// Takes a fact away. Returns whether it was still there.
-    pub fn remove(&mut self, fact: Fact) -> bool {
-        self.machine.remove_fact(fact.0)
+        Ok(self.machine.step(kind.0, &arguments, origin)?.map(Fact))
     }
 
     /// Whether a fact is still there.
@@ -134,37 +176,42 @@ impl Session {
         self.machine.has_fact(fact.0)
     }
 
+    /// Takes a fact away. Returns whether it was still there.
+    pub fn remove(&mut self, fact: Fact) -> bool {
+        self.machine.remove_fact(fact.0)
+    }
+
     /// Takes all constraints of a kind out, the oldest first.
     pub fn take(&mut self, kind: Kind) -> Vec<Taken> {
-        let found = self.machine.of_kind(kind.0);
-        let mut taken = Vec::with_capacity(found.len());
-        for (slot, _) in found {
-            let arguments = self.machine.arguments_of(kind.0, slot).iter().map(|term| self.value(*term));
+        let mut taken = Vec::new();
+        for slot in self.machine.of_kind(kind.0) {
+            let known = RefCell::default();
+            let arguments = self.machine.arguments_of(kind.0, slot).iter();
+            let arguments = arguments.map(|term| self.value(*term, &known)).collect();
             let (origins, rule) = self.machine.cause_of(kind.0, slot);
-            let rule = rule.map(|rule| Arc::clone(&self.program.code.rules[rule as usize].name));
-            taken.push(Taken { arguments: arguments.collect(), origins: origins.to_vec(), rule });
-            self.machine.take_out(kind.0, slot);
+            taken.push(Taken { arguments, origins: origins.to_vec(), rule });
+            self.machine.remove(kind.0, slot);
         }
         taken
     }
 
-    /// The origins that constraints follow from; some of them more than once. Cost: linear in the store.
+    /// The origins that constraints in the store have. An origin comes as often as one has it, in no order.
     pub fn origins(&self) -> impl Iterator<Item = u64> {
         self.machine.origins()
     }
 
-    /// The memory that it takes, by estimate.
+    /// About how many bytes the store takes. Cheap: it counts nothing.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.machine.bytes()
     }
 
-    fn value(&self, term: Term) -> Value {
+    fn value(&self, term: Term, known: &RefCell<Vec<u32>>) -> Value {
         match self.machine.heap.resolve(term) {
             Term::Int(number) => Value::Int(number),
             Term::Float(number) => Value::Float(number),
             Term::Atom(name) => Value::Text(self.machine.atoms.text(name)),
-            term => Value::Term(self.machine.text_with(term, &|cell| format!("_{cell}"))),
+            term => Value::Term(self.machine.text_numbered(term, known)),
         }
     }
 

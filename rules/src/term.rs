@@ -29,50 +29,61 @@ atoms! {
 
 }
 
-/// Atoms by number, and numbers by atom.
-#[derive(Clone, Debug)]
+/// Atoms by number, and numbers by atom. A clone shares them until one of both gets a new one.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Atoms {
+    table: Arc<Table>,
+}
+
+#[derive(Clone, Debug)]
+struct Table {
     names: Vec<Arc<str>>,
     numbers: hashbrown::HashMap<Arc<str>, Atom, RandomState>,
 }
 
-impl Default for Atoms {
+impl Default for Table {
     fn default() -> Self {
-        let mut atoms = Self { names: Vec::new(), numbers: hashbrown::HashMap::default() };
+        let mut table = Self { names: Vec::new(), numbers: hashbrown::HashMap::default() };
         for name in Atom::KNOWN {
-            atoms.intern(name);
+            table.add(name);
         }
-        atoms
+        table
     }
 }
 
-impl Atoms {
-    pub(crate) fn intern(&mut self, name: &str) -> Atom {
-        if let Some(atom) = self.numbers.get(name) {
-            return *atom;
-        }
+impl Table {
+    fn add(&mut self, name: &str) -> Atom {
         let atom = Atom(u32::try_from(self.names.len()).expect("a program has fewer than 2^32 atoms"));
         let name: Arc<str> = name.into();
         self.names.push(Arc::clone(&name));
         self.numbers.insert(name, atom);
         atom
     }
+}
+
+impl Atoms {
+    pub(crate) fn intern(&mut self, name: &str) -> Atom {
+        match self.find(name) {
+            Some(atom) => atom,
+            None => Arc::make_mut(&mut self.table).add(name),
+        }
+    }
 
     pub(crate) fn find(&self, name: &str) -> Option<Atom> {
-        self.numbers.get(name).copied()
+        self.table.numbers.get(name).copied()
     }
 
     pub(crate) fn name(&self, atom: Atom) -> &str {
-        &self.names[atom.0 as usize]
+        &self.table.names[atom.0 as usize]
     }
 
     /// The text of an atom, shared.
     pub(crate) fn text(&self, atom: Atom) -> Arc<str> {
-        Arc::clone(&self.names[atom.0 as usize])
+        Arc::clone(&self.table.names[atom.0 as usize])
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.names.len()
+        self.table.names.len()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Predicates of the machine's own.
 
+use std::cell::RefCell;
 use std::cmp::Ordering;
 
 use foldhash::fast::RandomState;
@@ -496,9 +497,21 @@ impl Machine {
         }
     }
 
-    /// A term as text, with variables by their numbers.
+    /// A term as text, with variables by numbers in the order in which they come.
     pub(super) fn text(&self, term: Term) -> String {
-        self.text_with(term, &|cell| format!("_{cell}"))
+        self.text_numbered(term, &RefCell::default())
+    }
+
+    /// A term as text, with variables by the order in which they came in this and in those before.
+    pub(crate) fn text_numbered(&self, term: Term, known: &RefCell<Vec<u32>>) -> String {
+        self.text_with(term, &|cell| {
+            let mut known = known.borrow_mut();
+            let number = known.iter().position(|other| *other == cell).unwrap_or_else(|| {
+                known.push(cell);
+                known.len() - 1
+            });
+            format!("_{}", number + 1)
+        })
     }
 
     /// A term as text, with names of variables.

@@ -12,7 +12,8 @@ pub const ORIGINS_MAX: usize = 16;
 pub(crate) struct Causes {
     /// Of each cause a word with the rule, counted from 1, and the number of origins; then these.
     words: Vec<u64>,
-    known: HashTable<u32>,
+    /// Causes with their hashes, so that a table that grows does not read them all.
+    known: HashTable<(u64, u32)>,
     merged: Vec<u64>,
 }
 
@@ -68,36 +69,38 @@ impl Causes {
         if first == 0 {
             return Self::NONE;
         }
-        let hash_of = |words: &[u64]| words.iter().fold(0, |state, word| store::mix(state, *word));
         let hash = origins.iter().fold(store::mix(0, first), |state, word| store::mix(state, *word));
         let entry = |words: &[u64], at: u32| {
             let at = at as usize;
             at..=at + (words[at] & 0xFF) as usize
         };
         let words = &self.words;
-        let is_it = |at: &u32| {
+        let is_it = |(known, at): &(u64, u32)| {
             let entry = &words[entry(words, *at)];
-            entry[0] == first && entry[1..] == *origins
+            *known == hash && entry[0] == first && entry[1..] == *origins
         };
-        if let Some(cause) = self.known.find(hash, is_it) {
+        if let Some((_, cause)) = self.known.find(hash, is_it) {
             return *cause;
         }
         let cause = index(self.words.len());
         self.words.push(first);
         self.words.extend_from_slice(origins);
-        let words = &self.words;
-        self.known.insert_unique(hash, cause, |at| hash_of(&words[entry(words, *at)]));
+        self.known.insert_unique(hash, (hash, cause), |(hash, _)| *hash);
         cause
     }
 
-    /// Whether these are the places of causes.
+    /// Whether all of these, in ascending order, are causes.
     pub(super) fn are_known(&self, causes: &[u32]) -> bool {
-        let (mut places, mut at) = (vec![Self::NONE], 1);
-        while at < self.words.len() {
-            places.push(index(at));
+        let (mut causes, mut at) = (causes, 0);
+        while let Some((cause, behind)) = causes.split_first()
+            && at < self.words.len()
+        {
+            if *cause as usize == at {
+                causes = behind;
+            }
             at += 1 + (self.words[at] & 0xFF) as usize;
         }
-        causes.iter().all(|cause| places.binary_search(cause).is_ok())
+        causes.is_empty()
     }
 
     /// All words, for a snapshot.

@@ -4,6 +4,10 @@ use super::causes::Causes;
 use super::store::State;
 use super::{Alternative, Choice, Error, Machine, NESTING_MAX, Undo};
 use crate::code::Code;
+use crate::term::Term;
+
+/// Entries of the undo log for which room is kept from one fact to the next.
+const UNDO_KEPT: usize = 4_096;
 
 impl Machine {
     pub(super) fn undo_to_choice(&mut self) {
@@ -42,6 +46,10 @@ impl Machine {
             Undo::Late(kind, slot, index) => {
                 self.constraints[kind as usize].remove_late(&self.heap, slot, index as usize);
             }
+            Undo::List(cell) => {
+                self.heap.cells[cell as usize] = Term::Var(cell);
+                self.watched.pop();
+            }
             Undo::Watch(list, count) => self.watched[list as usize].truncate(count as usize),
             Undo::History(entry) => {
                 self.history.remove(&entry);
@@ -49,6 +57,7 @@ impl Machine {
                 for id in &entry[1..] {
                     self.histories.get_mut(id).and_then(Vec::pop);
                 }
+                self.history_links -= entry.len() - 1;
             }
         }
     }
@@ -65,20 +74,26 @@ impl Machine {
             self.drop_choice();
         }
         if self.choices.is_empty() {
-            for undo in std::mem::take(&mut self.undo) {
+            // Its room is kept for the next fact, unless this one took very much.
+            let mut undo = std::mem::take(&mut self.undo);
+            for undo in undo.drain(..) {
                 if let Undo::Kill(kind, slot, _) = undo {
                     self.constraints[kind as usize].dead.push(slot);
                     let id = self.constraints[kind as usize].suspensions[slot as usize].id;
                     self.forget(id);
                 }
             }
+            undo.shrink_to(UNDO_KEPT);
+            self.undo = undo;
         }
     }
 
     /// Drops what the history has of a constraint.
     pub(super) fn forget(&mut self, id: u64) {
         if !self.histories.is_empty() {
-            for entry in self.histories.remove(&id).unwrap_or_default() {
+            let entries = self.histories.remove(&id).unwrap_or_default();
+            self.history_links -= entries.len();
+            for entry in entries {
                 self.history.remove(&entry);
             }
         }

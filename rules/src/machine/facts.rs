@@ -2,33 +2,27 @@
 
 use std::sync::Arc;
 
-use super::store::{Constraints, State};
-use super::{Alternative, Choice, Error, HEADER, Image, Machine, Undo, index};
+use super::causes::Causes;
+use super::store::State;
+use super::{Alternative, Choice, Error, HEADER, Image, Machine, STACK, Undo, index};
 use crate::code::Code;
 use crate::term::Term;
 
-/// Bytes of an entry of the history, of a fact, of a word of a cause and of an atom, with the tables in which they are found.
-const ENTRY_BYTES: usize = 160;
-const FACT_BYTES: usize = 32;
-const CAUSE_BYTES: usize = 12;
-const ATOM_BYTES: usize = 64;
+/// Entries of the history, and facts, from which on those of constraints that are gone are looked for.
+const STALE: usize = 65_536;
 
 impl Machine {
-    /// Adds a constraint and runs to the end of what that causes. What fails, or ends with an error, is undone whole. Returns the slot and
-    /// the id of the constraint; none where it failed.
-    pub(crate) fn step(
-        &mut self,
-        kind: u32,
-        arguments: &[Term],
-        origin: u64,
-    ) -> Result<Option<(u32, u64)>, Error> {
+    /// Adds a constraint and runs to the end of what that causes. What fails, or ends with an error, is undone whole. Returns the id of the
+    /// constraint; none where it failed.
+    pub(crate) fn step(&mut self, kind: u32, arguments: &[Term], origin: u64) -> Result<Option<u64>, Error> {
         let program = Arc::clone(&self.program);
-        let (frame, next) = (0, Code::STOP);
+        self.stack.truncate(STACK);
         self.origin = Some(origin);
-        let cause = self.causes.fact(origin);
-        self.stack[2] = Term::Frame(index(HEADER), cause);
+        self.stack[2] = Term::Frame(index(HEADER), self.causes.fact(origin));
+        let (frame, next) = (0, Code::STOP);
         let (undo, cells, top) = (self.undo.len(), self.heap.cells.len(), self.top(0));
-        self.choices.push(Choice { alternative: Alternative::End, undo, cells, top, frame, next, cause });
+        let (alternative, cause) = (Alternative::End, Causes::NONE);
+        self.choices.push(Choice { alternative, undo, cells, top, frame, next, cause });
         (self.steps, self.looks) = (0, 0);
         self.arguments.clear();
         self.arguments.extend_from_slice(arguments);
@@ -46,50 +40,74 @@ impl Machine {
             self.undo_to_choice();
             self.nesting = 0;
         }
-        let slot = self.undo.iter().find_map(|undo| match undo {
-            Undo::Create(created, slot) if *created == kind => Some(*slot),
-            _ => None,
-        });
+        if let Some(Undo::Create(_, slot)) = self.undo.first()
+            && self.constraints[kind as usize].is_stored(*slot)
+        {
+            self.facts.insert(id, (kind, *slot));
+        }
         self.frame = 0;
         self.cut(0);
-        let added = if ended? { slot.map(|slot| (slot, id)) } else { None };
-        if let Some((slot, id)) = added
-            && self.is_stored(kind, slot, id)
-        {
-            self.facts.insert(id, (kind, slot));
+        self.forget_stale();
+        Ok(ended?.then_some(id))
+    }
+
+    /// Forgets what is kept of constraints that are gone, now and then.
+    fn forget_stale(&mut self) {
+        if self.facts.len() > STALE + 2 * self.alive {
+            let constraints = &self.constraints;
+            self.facts.retain(|id, (kind, slot)| {
+                let suspension = constraints[*kind as usize].suspensions[*slot as usize];
+                suspension.state == State::Stored && suspension.id == *id
+            });
         }
-        Ok(added)
+        // An entry of three constraints has three links.
+        if self.history_links > STALE + 6 * self.history.len() {
+            self.histories.clear();
+            self.history_links = 0;
+            for entry in std::mem::take(&mut self.history) {
+                self.remember(entry);
+            }
+        }
+        let dead: usize = self.constraints.iter().map(|constraints| constraints.dead.len()).sum();
+        if dead > STALE {
+            self.reclaim();
+        }
     }
 
-    fn is_stored(&self, kind: u32, slot: u32, id: u64) -> bool {
-        let there = self.constraints[kind as usize].suspensions.get(slot as usize);
-        there.is_some_and(|suspension| suspension.state == State::Stored && suspension.id == id)
-    }
-
-    /// Whether a fact is still there.
+    /// Whether the fact of that id is still there.
     pub(crate) fn has_fact(&self, id: u64) -> bool {
-        self.facts.get(&id).is_some_and(|(kind, slot)| self.is_stored(*kind, *slot, id))
+        self.facts.get(&id).is_some_and(|(kind, slot)| self.is_there_still(*kind, *slot, id))
     }
 
     /// Takes a fact out, if it is still there.
     pub(crate) fn remove_fact(&mut self, id: u64) -> bool {
-        let Some((kind, slot)) = self.facts.remove(&id) else { return false };
-        let is_there = self.is_stored(kind, slot, id);
-        if is_there {
-            self.kill(kind, slot);
+        match self.facts.remove(&id) {
+            Some((kind, slot)) if self.is_there_still(kind, slot, id) => {
+                self.kill(kind, slot);
+                true
+            }
+            _ => false,
         }
-        is_there
     }
 
-    /// The constraints of a kind that are stored, the oldest first: slot and id.
-    pub(crate) fn of_kind(&self, kind: u32) -> Vec<(u32, u64)> {
+    /// Takes a stored constraint out.
+    pub(crate) fn remove(&mut self, kind: u32, slot: u32) {
+        self.kill(kind, slot);
+    }
+
+    fn is_there_still(&self, kind: u32, slot: u32, id: u64) -> bool {
+        let suspension = self.constraints[kind as usize].suspensions[slot as usize];
+        suspension.state == State::Stored && suspension.id == id
+    }
+
+    /// The slots of the stored constraints of a kind, the oldest first.
+    pub(crate) fn of_kind(&self, kind: u32) -> Vec<u32> {
         let constraints = &self.constraints[kind as usize];
         if constraints.stored_count == 0 {
             return Vec::new();
         }
-        let mut found: Vec<_> =
-            constraints.stored().map(|slot| (slot, constraints.suspensions[slot as usize].id)).collect();
-        found.sort_unstable_by_key(|(_, id)| *id);
+        let mut found: Vec<_> = constraints.stored().collect();
+        found.sort_unstable_by_key(|slot| constraints.suspensions[*slot as usize].id);
         found
     }
 
@@ -97,47 +115,43 @@ impl Machine {
         self.constraints[kind as usize].arguments(slot)
     }
 
-    /// Takes a stored constraint out.
-    pub(crate) fn take_out(&mut self, kind: u32, slot: u32) {
-        self.kill(kind, slot);
-    }
-
-    /// The origins that a stored constraint follows from, and the rule that added it.
-    pub(crate) fn cause_of(&self, kind: u32, slot: u32) -> (&[u64], Option<u32>) {
+    /// The origins of a constraint, and the name of the rule that added it.
+    pub(crate) fn cause_of(&self, kind: u32, slot: u32) -> (&[u64], Option<Arc<str>>) {
         let cause = self.constraints[kind as usize].suspensions[slot as usize].cause;
-        (self.causes.origins(cause), self.causes.rule(cause))
+        let rule = self.causes.rule(cause).map(|rule| &self.program.code.rules[rule as usize].name);
+        (self.causes.origins(cause), rule.cloned())
     }
 
-    /// The origins that stored constraints follow from; some of them more than once.
+    /// The origins of all stored constraints, each as often as one has it.
     pub(crate) fn origins(&self) -> impl Iterator<Item = u64> {
-        let all = self.constraints.iter();
-        let causes = all.flat_map(|constraints| {
-            constraints.stored().map(|slot| constraints.suspensions[slot as usize].cause)
-        });
-        let mut causes: Vec<_> = causes.collect();
-        causes.sort_unstable();
-        causes.dedup();
-        causes.into_iter().flat_map(|cause| self.causes.origins(cause).iter().copied())
+        let suspensions = self.constraints.iter().flat_map(|constraints| &constraints.suspensions);
+        let stored = suspensions.filter(|suspension| suspension.state == State::Stored);
+        stored.flat_map(|suspension| self.causes.origins(suspension.cause)).copied()
     }
 
     pub(crate) fn count(&self) -> usize {
         self.alive
     }
 
-    /// Forgets terms, atoms, causes and slots that no constraint has any more, and returns what it knows. Only between facts.
-    pub(crate) fn compact(&mut self) -> Image {
-        let image = self.image();
-        let again = Self::restored(&self.program, self.setting.clone(), &image);
-        *self = again.expect("an image of a machine is one");
-        image
+    /// About how many bytes the terms and constraints take.
+    pub(crate) fn bytes(&self) -> usize {
+        let words = self.words() * size_of::<Term>();
+        let stored: usize = self.constraints.iter().map(|constraints| constraints.bytes()).sum();
+        let history: usize = self.history.len() * HISTORY_BYTES;
+        words + stored + history
     }
 
-    /// The memory that it takes, by estimate.
-    pub(crate) fn bytes(&self) -> usize {
-        let constraints: usize = self.constraints.iter().map(Constraints::bytes).sum();
-        let terms = (self.heap.cells.len() + self.stack.len()) * size_of::<Term>();
-        let entries = self.history.len() * ENTRY_BYTES + self.facts.len() * FACT_BYTES;
-        constraints + terms + self.causes.words() * CAUSE_BYTES + entries + self.atoms.count() * ATOM_BYTES
+    /// Forgets terms, atoms and slots that no constraint has any more. Only between steps. Linear in the store.
+    pub(crate) fn compact(&mut self) {
+        let image = self.image();
+        self.renew(image);
+        self.garbage = 0;
+    }
+
+    /// Becomes what the image says, which is the machine's own.
+    pub(crate) fn renew(&mut self, image: Image) {
+        let setting = self.setting.clone();
+        *self = Self::restored(&self.program, setting, image).expect("a machine's own image fits together");
     }
 
     /// The stored constraints: kind and arguments.
@@ -147,3 +161,6 @@ impl Machine {
         })
     }
 }
+
+/// About what an entry of the history takes: three numbers and its rule, once and for each of its constraints, and the tables.
+const HISTORY_BYTES: usize = 256;

@@ -50,6 +50,8 @@ pub(crate) struct Image {
     pub(super) facts: Vec<u32>,
     pub(super) next_id: u64,
     pub(super) applications: u64,
+    /// Words that the machine had beyond these.
+    pub(super) garbage: u64,
 }
 
 /// What a cell of the old heap becomes where nobody needs it.
@@ -183,6 +185,7 @@ impl Machine {
         }
         let mut history: Vec<_> = self.history.iter().cloned().collect();
         history.sort_unstable();
+        let garbage = self.words() - cells.len() - causes.words();
         Image {
             atoms: taking.atoms,
             cells,
@@ -194,6 +197,7 @@ impl Machine {
             facts,
             next_id: self.next_id,
             applications: self.applications,
+            garbage: garbage as u64,
         }
     }
 

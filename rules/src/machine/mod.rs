@@ -131,6 +131,8 @@ enum Undo {
     Kill(u32, u32, State),
     Late(u32, u32, u32),
     Watch(u32, u32),
+    /// A variable got the last list.
+    List(u32),
     History(Box<[u64]>),
 }
 
@@ -181,12 +183,16 @@ pub(crate) struct Machine {
     history: HashSet<Box<[u64]>, RandomState>,
     /// What the history has of a constraint.
     histories: HashMap<u64, Vec<Box<[u64]>>, RandomState>,
+    /// How many entries that is, those included that the history has no more.
+    history_links: usize,
     next_id: u64,
     causes: Causes,
     /// The origin of the fact at hand; none where causes are not asked for.
     origin: Option<u64>,
     /// Facts that may still be there, by their ids.
     facts: HashMap<u64, (u32, u32), RandomState>,
+    /// Words that were forgotten before they were due: they count until then, so that bounds hold as if they were there.
+    garbage: usize,
     steps: u64,
     pub(crate) applications: u64,
     nesting: u32,
@@ -214,10 +220,12 @@ impl Machine {
             woken: Vec::new(),
             history: HashSet::default(),
             histories: HashMap::default(),
+            history_links: 0,
             next_id: 0,
             causes: Causes::default(),
             origin: None,
             facts: HashMap::default(),
+            garbage: 0,
             steps: 0,
             applications: 0,
             nesting: 0,
@@ -274,7 +282,7 @@ impl Machine {
 
     /// Words of terms and causes.
     pub(crate) fn words(&self) -> usize {
-        self.heap.cells.len() + self.causes.words()
+        self.heap.cells.len() + self.causes.words() + self.garbage
     }
 
     #[expect(
@@ -296,11 +304,7 @@ impl Machine {
         Ok(frame)
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_possible_wrap,
-        reason = "a bound keeps words below 2^32"
-    )]
+    #[expect(clippy::cast_possible_wrap, reason = "a bound keeps words below 2^32")]
     fn make_frame(
         &mut self,
         frame: usize,
@@ -319,7 +323,7 @@ impl Machine {
         }
         self.stack[frame] = Term::Int(caller as i64);
         self.stack[frame + 1] = Term::Int(i64::from(next));
-        self.stack[frame + 2] = Term::Frame(size as u32, cause);
+        self.stack[frame + 2] = Term::Frame(index(size), cause);
         Ok(())
     }
 

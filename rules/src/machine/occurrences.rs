@@ -85,7 +85,7 @@ impl Machine {
                 Undo::Watch(list, _) => {
                     searched.insert(*list);
                 }
-                Undo::Cell(..) | Undo::History(_) => {}
+                Undo::Cell(..) | Undo::List(_) | Undo::History(_) => {}
             }
         }
         for (waiting, list) in self.watched.iter_mut().zip(0..) {
@@ -431,16 +431,23 @@ impl Machine {
         }
         let ids = occurrence.places.iter().map(|head| suspension(self, *head).id);
         let entry: Box<[u64]> = std::iter::once(u64::from(occurrence.rule)).chain(ids).collect();
-        if !self.history.insert(entry.clone()) {
+        if self.history.contains(&entry) {
             return false;
         }
         if !self.choices.is_empty() {
             self.undo.push(Undo::History(entry.clone()));
         }
+        self.remember(entry);
+        true
+    }
+
+    /// Puts a combination into the history.
+    pub(super) fn remember(&mut self, entry: Box<[u64]>) {
         for id in &entry[1..] {
             self.histories.entry(*id).or_default().push(entry.clone());
         }
-        true
+        self.history_links += entry.len() - 1;
+        self.history.insert(entry);
     }
 
     /// Tells the frame what the rule's body follows from: the heads, and the fact at hand.
@@ -512,7 +519,7 @@ impl Machine {
             return;
         }
         if is_undone {
-            self.undo.push(Undo::Cell(cell, self.heap.cells[cell as usize]));
+            self.undo.push(Undo::List(cell));
         }
         self.heap.cells[cell as usize] = Term::Watched(index(self.watched.len()));
         self.watched.push(vec![(kind, slot)]);
@@ -520,8 +527,20 @@ impl Machine {
 
     fn matches_constraint(&mut self, pattern: &[Arg], kind: u32, slot: u32) -> bool {
         pattern.iter().enumerate().all(|(idx, arg)| {
+            // What most arguments are is here, for a call costs more than that.
+            let own = match arg {
+                Arg::Void => return true,
+                Arg::New(own) => Some(*own),
+                _ => None,
+            };
             let argument = self.constraints[kind as usize].arguments(slot)[idx];
-            self.matches(arg, argument)
+            match own {
+                Some(own) => {
+                    self.set(own, argument);
+                    true
+                }
+                None => self.matches(arg, argument),
+            }
         })
     }
 

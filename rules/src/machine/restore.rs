@@ -14,7 +14,10 @@ pub enum BadSnapshot {
     /// They are no snapshot, or one of another version.
     #[error("these bytes are no snapshot")]
     Format,
-    /// A part of it does not fit the others, or the program.
+    /// They are of a program with other constraints or rules.
+    #[error("the snapshot is of another program")]
+    Program,
+    /// A part of it does not fit the others.
     #[error("the snapshot does not fit together: {0}")]
     Part(&'static str),
 }
@@ -39,14 +42,15 @@ impl Machine {
     pub(crate) fn restored(
         program: &Arc<Program>,
         setting: Setting,
-        image: &Image,
+        image: Image,
     ) -> Result<Self, BadSnapshot> {
         let mut machine = Self::new(program, setting);
-        let counters = [image.next_id, image.applications];
+        let counters = [image.next_id, image.applications, image.garbage];
         check(counters.iter().all(|counter| *counter <= COUNT_MAX), "counters")?;
         (machine.next_id, machine.applications) = (image.next_id, image.applications);
+        machine.garbage = usize::try_from(image.garbage).map_err(|_| BadSnapshot::Part("counters"))?;
         let atoms: Vec<_> = image.atoms.iter().map(|text| machine.atoms.intern(text)).collect();
-        let roles = roles(image)?;
+        let roles = roles(&image)?;
         let term = |cell: Cell| term(cell, &atoms, &roles);
         for (cell, at) in image.cells.iter().zip(0..) {
             machine.heap.cells.push(match *cell {
@@ -61,18 +65,15 @@ impl Machine {
         }
         check(machine.is_finite(&roles), "terms")?;
         machine.restore_causes(&image.causes)?;
-        machine.restore_constraints(image, term)?;
-        for entry in &image.history {
+        machine.restore_constraints(&image, term)?;
+        for entry in image.history {
             let is_alive =
                 |id: &u64| image.constraints.binary_search_by_key(id, |constraint| constraint.id).is_ok();
             let fits = entry.split_first().is_some_and(|(rule, ids)| {
                 *rule < program.code.rules.len() as u64 && ids.iter().all(is_alive)
             });
             check(fits, "history")?;
-            for id in &entry[1..] {
-                machine.histories.entry(*id).or_default().push(entry.clone());
-            }
-            machine.history.insert(entry.clone());
+            machine.remember(entry);
         }
         Ok(machine)
     }

@@ -48,6 +48,8 @@ pub(super) struct Constraints {
     links: Vec<Link>,
     buckets: Box<[HashMap<u64, u32, RandomState>]>,
     free: Vec<u32>,
+    /// The youngest that was ever stored.
+    youngest: u64,
     /// How many are stored.
     pub(super) stored_count: usize,
     /// Dead ones whose slots may still be known to somebody.
@@ -64,17 +66,10 @@ impl Constraints {
             links: Vec::new(),
             buckets: kind.indexes.iter().map(|_| HashMap::default()).collect(),
             free: Vec::new(),
+            youngest: 0,
             stored_count: 0,
             dead: Vec::new(),
         }
-    }
-
-    /// The memory that they take, by estimate.
-    pub(super) fn bytes(&self) -> usize {
-        let slot =
-            size_of::<Suspension>() + self.arity * size_of::<Term>() + self.indexes.len() * size_of::<Link>();
-        let buckets: usize = self.buckets.iter().map(|buckets| buckets.capacity() * 24).sum();
-        self.suspensions.len() * slot + buckets
     }
 
     pub(super) fn arguments(&self, slot: u32) -> &[Term] {
@@ -131,6 +126,12 @@ impl Constraints {
         }
     }
 
+    /// About how many bytes those that are stored take: words, links and their places in tables.
+    pub(super) fn bytes(&self) -> usize {
+        let links = self.indexes.len() * (size_of::<Link>() + 16);
+        self.stored_count * (size_of::<Suspension>() + self.arity * size_of::<Term>() + links)
+    }
+
     /// What a search that stands at a slot may come to next.
     pub(super) fn nexts(&self, slot: u32) -> impl Iterator<Item = u32> {
         (0..self.indexes.len()).map(move |index| self.next(slot, index)).filter(|next| *next != NONE)
@@ -150,8 +151,13 @@ impl Constraints {
 
     /// Puts a constraint where others find it.
     pub(super) fn insert(&mut self, heap: &Heap, slot: u32) {
-        self.suspensions[slot as usize].state = State::Stored;
+        let suspension = &mut self.suspensions[slot as usize];
+        suspension.state = State::Stored;
         self.stored_count += 1;
+        if suspension.id < self.youngest {
+            return self.insert_late(heap, slot, |_| {});
+        }
+        self.youngest = suspension.id;
         for index in 0..self.indexes.len() {
             if let Some(hash) = self.hash(heap, slot, index) {
                 let first = self.buckets[index].insert(hash, slot).unwrap_or(NONE);

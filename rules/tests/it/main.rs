@@ -3,3 +3,4 @@
 mod cases;
 mod peer;
 mod session;
+mod snapshot;
