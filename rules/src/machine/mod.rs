@@ -365,14 +365,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Lets woken constraints run before what is next.
+    /// Lets woken constraints run before what is next: kind by kind as they are declared, the oldest first.
     fn wake_up(&mut self) -> Result<(), Error> {
         let mut woken = Vec::new();
         for list in std::mem::take(&mut self.woken) {
             for &(kind, slot) in &self.watched[list as usize] {
                 let suspension = self.constraints[kind as usize].suspensions[slot as usize];
                 if suspension.state == State::Stored {
-                    woken.push((suspension.id, kind, slot));
+                    woken.push((kind, suspension.id, slot));
                 }
             }
         }
@@ -381,7 +381,7 @@ impl Machine {
         if woken.is_empty() {
             return Ok(());
         }
-        for &(_, kind, slot) in &woken {
+        for &(kind, _, slot) in &woken {
             let (undo, is_undone) = (&mut self.undo, !self.choices.is_empty());
             self.constraints[kind as usize].insert_late(&self.heap, slot, |at| {
                 if is_undone {
@@ -392,7 +392,7 @@ impl Machine {
         // The frame has the next one's number in the list, and the list.
         let frame = self.push_frame(self.frame, self.at, HEADER + 1 + woken.len(), Causes::NONE)?;
         self.stack[frame + HEADER] = Term::Int(0);
-        for (idx, (_, kind, slot)) in woken.into_iter().enumerate() {
+        for (idx, (kind, _, slot)) in woken.into_iter().enumerate() {
             self.stack[frame + HEADER + 1 + idx] = Term::Suspension(kind, slot);
         }
         (self.frame, self.at) = (frame, Code::WAKE);

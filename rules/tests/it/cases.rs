@@ -60,3 +60,21 @@ fn the_tests_of_swi_prolog_succeed() {
         assert!(answer.as_ref().is_ok_and(|answer| answer.is_success), "{name}: {answer:?}");
     }
 }
+
+#[test]
+fn constraints_of_a_variable_are_woken_in_the_order_in_which_they_are_declared() {
+    for (declared, first) in [("n/1, b/1, c/1", "b"), ("n/1, c/1, b/1", "c")] {
+        let program =
+            format!(":- chr_constraint {declared}.\nb(1) \\ n(0) <=> n(b).\nc(1) \\ n(0) <=> n(c).");
+        for goal in
+            ["n(0), c(X), b(X), X = 1", "n(0), b(X), c(X), X = P, P = 1", "n(0), b(P), c(X), X = P, P = 1"]
+        {
+            let answer = run(&Goal::new(&program, goal).unwrap(), Setting::default()).unwrap();
+            assert_eq!(
+                answer.store,
+                ["b(1)".to_owned(), "c(1)".to_owned(), format!("n({first})")],
+                "{declared}: {goal}"
+            );
+        }
+    }
+}
