@@ -13,6 +13,6 @@ mod term;
 pub mod view;
 
 pub use machine::{BadSnapshot, Bounds, Error, ORIGINS_MAX, Setting};
-pub use program::{Fault, PROGRAM_BYTES_MAX, Program, Wrong};
+pub use program::{ARGUMENTS_MAX, Fault, PROGRAM_BYTES_MAX, Program, Wrong};
 pub use run::{Answer, Goal, run};
 pub use session::{Fact, Kind, Session, Taken, Value};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
+use hashbrown::HashSet;
 
 use crate::code::{Callable, Code};
 use crate::compile;
@@ -11,6 +12,15 @@ use crate::term::{Atom, Atoms};
 
 /// Most bytes of a program.
 pub const PROGRAM_BYTES_MAX: usize = 1 << 20;
+
+/// Most arguments of a constraint.
+pub const ARGUMENTS_MAX: usize = 63;
+
+/// Most heads of a rule. What a rule costs to compile grows with their cube.
+const HEADS_MAX: usize = 32;
+
+/// Faults after which a text is read no further.
+const FAULTS_MAX: usize = 100;
 
 /// What is wrong with a program or a goal, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -135,7 +145,7 @@ impl Program {
             source.add_constraint(atoms.intern(name), arity);
         }
         // What a program defines itself is not taken from the library.
-        let own: hashbrown::HashSet<_, RandomState> = source
+        let own: HashSet<_, RandomState> = source
             .clauses
             .iter()
             .filter_map(|(head, ..)| key(head))
@@ -185,7 +195,7 @@ impl Source {
     pub(crate) fn read(text: &str, atoms: &mut Atoms, operators: &mut Operators) -> (Self, Vec<At>) {
         let (mut source, mut faults) = (Self::default(), Vec::new());
         let mut parser = Parser::new(text, atoms);
-        loop {
+        while faults.len() < FAULTS_MAX {
             match parser.clause(operators) {
                 Ok(Some(clause)) => {
                     if let Err(fault) = source.take(clause, parser.atoms, operators) {
@@ -197,14 +207,12 @@ impl Source {
             }
         }
         // Without a declaration every name in a head is a constraint.
-        for head in source.rules.iter().flat_map(|rule| &rule.heads) {
-            let key = (head.name, head.arguments.len());
-            if !source.constraints.contains(&key) {
-                source.constraints.push(key);
-            }
-        }
+        let heads = source.rules.iter().flat_map(|rule| &rule.heads);
+        source.constraints.extend(heads.map(|head| (head.name, head.arguments.len())));
+        let mut known: HashSet<_, RandomState> = HashSet::default();
+        source.constraints.retain(|key| known.insert(*key));
         for (head, ..) in &source.clauses {
-            if key(head).is_some_and(|key| source.constraints.contains(&key)) {
+            if key(head).is_some_and(|key| known.contains(&key)) {
                 let what = "a constraint cannot have clauses as well".to_owned();
                 faults.push(At { at: head.at, what });
             }
@@ -273,9 +281,7 @@ impl Source {
                             at: part.at,
                             what: "a constraint is declared as name/arity or name(type, ..)".to_owned(),
                         })?;
-                        if !self.constraints.contains(&declared) {
-                            self.constraints.push(declared);
-                        }
+                        self.constraints.push(declared);
                         if let Kind::Compound(name, types) = &part.kind
                             && part.binary(Atom::SLASH).is_none()
                         {
@@ -327,12 +333,14 @@ fn declared(node: &Node) -> Option<(Atom, usize)> {
     if let Some([name, arity]) = node.binary(Atom::SLASH) {
         return match (&name.kind, &arity.kind) {
             (Kind::Atom(name), Kind::Int(arity)) => {
-                Some((*name, usize::try_from(*arity).ok().filter(|arity| *arity < 64)?))
+                Some((*name, usize::try_from(*arity).ok().filter(|arity| *arity <= ARGUMENTS_MAX)?))
             }
             _ => None,
         };
     }
-    node.callable().map(|(name, arguments)| (name, arguments.len()))
+    node.callable()
+        .map(|(name, arguments)| (name, arguments.len()))
+        .filter(|(_, arity)| *arity <= ARGUMENTS_MAX)
 }
 
 /// The rule that a term is, if it is one.
@@ -370,6 +378,9 @@ fn rule(term: &Node, variables: Vec<String>) -> Result<Option<Rule>, At> {
             rule_heads.push(head(node, is_removed)?);
         }
     }
+    if rule_heads.len() > HEADS_MAX {
+        return Err(At { at: heads.at, what: format!("a rule has {HEADS_MAX} heads at most") });
+    }
     for (id, at) in passive {
         let named = rule_heads.iter_mut().find(|head| head.id == Some(id));
         let named = named.ok_or_else(|| At { at, what: "no head has that identifier".to_owned() })?;
@@ -394,10 +405,14 @@ fn head(node: &Node, is_removed: bool) -> Result<Head, At> {
         Kind::Compound(name, arguments) => (*name, arguments.clone()),
         _ => return Err(refused()),
     };
+    if arguments.len() > ARGUMENTS_MAX {
+        let what = format!("a constraint has {ARGUMENTS_MAX} arguments at most");
+        return Err(At { at: node.at, what });
+    }
     let is_taken = match arguments.len() {
         0 => matches!(name, Atom::TRUE | Atom::FAIL | Atom::CUT),
         2 => matches!(name, Atom::SEMICOLON | Atom::UNIFY | Atom::IS | Atom::ARROW),
-        count => count > 63,
+        _ => false,
     };
     if is_taken {
         return Err(refused());

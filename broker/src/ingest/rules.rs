@@ -19,8 +19,8 @@ use crate::model::error::ApiError;
 /// Kinds of facts, and of constraints that are published, at most.
 const NAMES_MAX: usize = 64;
 
-/// Arguments of a fact, at most.
-const ARGUMENTS_MAX: usize = 64;
+/// Arguments of a fact, at most: as many as a constraint has.
+const ARGUMENTS_MAX: usize = rules::ARGUMENTS_MAX;
 
 /// A rule set that was read.
 pub(crate) struct ReadRules {
@@ -98,7 +98,7 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadRules,
     let clock = fields::clock(&mut members, &mut faults);
     let mut facts = Facts::default();
     facts.read(reader, &mut members, &mut faults)?;
-    let publications = publications(&mut members, &mut faults)?;
+    let publications = publications(reader.limits().ttl_s, &mut members, &mut faults)?;
     let program_text = match members.take("program") {
         Some(text) => {
             json::read::<String>(text, "/program", "a text of rules").map_err(|found| faults.push(found)).ok()
@@ -329,7 +329,11 @@ impl Argument {
     }
 }
 
-fn publications(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Vec<Publication>, ApiError> {
+fn publications(
+    ttl_s_max: u64,
+    members: &mut Members<'_>,
+    faults: &mut Vec<Fault>,
+) -> Result<Vec<Publication>, ApiError> {
     const EXPECTED: &str = "an object of what is published, such as {\"jam\": {\"at\": [0, 1], \"properties\": {\"type\": \"jam\"}}}";
     if members.get("publish").is_none() {
         members.take("publish");
@@ -338,12 +342,17 @@ fn publications(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Result<Ve
     let Some(names) = object(members, "publish", EXPECTED, faults)? else { return Ok(Vec::new()) };
     let mut publications = Vec::new();
     for (name, text) in names.rest() {
-        publications.extend(publication(name, text, faults)?);
+        publications.extend(publication(name, text, ttl_s_max, faults)?);
     }
     Ok(publications)
 }
 
-fn publication(name: &str, text: &str, faults: &mut Vec<Fault>) -> Result<Option<Publication>, ApiError> {
+fn publication(
+    name: &str,
+    text: &str,
+    ttl_s_max: u64,
+    faults: &mut Vec<Fault>,
+) -> Result<Option<Publication>, ApiError> {
     let pointer = json::pointer("/publish", name);
     let mut members = match Members::parse(text) {
         Ok(members) => members,
@@ -371,6 +380,11 @@ fn publication(name: &str, text: &str, faults: &mut Vec<Fault>) -> Result<Option
             .ok()
     });
     let ttl_s = members.get("ttl_s").and_then(|_| number(&mut members, "ttl_s", SECONDS, &pointer, faults));
+    #[expect(clippy::cast_precision_loss, reason = "a time to live is some decades at most")]
+    if ttl_s.is_some_and(|ttl_s| ttl_s == 0.0 || ttl_s > ttl_s_max as f64) {
+        let detail = format!("must be more than 0 seconds and at most {ttl_s_max} (limits.ttl_s)");
+        fault::<()>(faults, &format!("{pointer}/ttl_s"), &detail);
+    }
     members.refuse_rest(&pointer, &near::PUBLICATION, before, faults);
     Ok((faults.len() == before).then(|| Publication { name: name.to_owned(), at, properties, key, ttl_s }))
 }
@@ -378,11 +392,11 @@ fn publication(name: &str, text: &str, faults: &mut Vec<Fault>) -> Result<Option
 impl Publication {
     /// How many arguments it needs.
     fn arguments_count(&self) -> usize {
-        let mut count = self.at.map_or(0, |[lon, lat]| lon.max(lat) + 1);
+        let mut count = self.at.map_or(0, |[lon, lat]| lon.max(lat).saturating_add(1));
         let mut look = |text: &str| {
             each_piece(text, |piece| {
                 if let Piece::Argument(index) = piece {
-                    count = count.max(index + 1);
+                    count = count.max(index.saturating_add(1));
                 }
             })
         };
@@ -418,17 +432,15 @@ pub(crate) enum Piece<'a> {
 pub(crate) fn each_piece<'a>(mut text: &'a str, mut visit: impl FnMut(Piece<'a>)) {
     let mut from = 0;
     while let Some(open) = text[from..].find('{').map(|at| from + at) {
-        let number = text[open + 1..].split_once('}').map(|(inside, _)| inside);
-        let index = number
-            .filter(|inside| inside.bytes().all(|byte| byte.is_ascii_digit()))
-            .and_then(|inside| Some((inside.len(), inside.parse().ok()?)));
-        match index {
-            Some((digits, index)) => {
+        let inside = &text[open + 1..];
+        let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+        match inside[..digits].parse() {
+            Ok(index) if inside[digits..].starts_with('}') => {
                 visit(Piece::Text(&text[..open]));
                 visit(Piece::Argument(index));
-                (text, from) = (&text[open + digits + 2..], 0);
+                (text, from) = (&inside[digits + 1..], 0);
             }
-            None => from = open + 1,
+            _ => from = open + 1,
         }
     }
     visit(Piece::Text(text));

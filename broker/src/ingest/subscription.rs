@@ -93,6 +93,10 @@ impl SubscriptionReader {
         Self { world, limits, overflow, has_store: false }
     }
 
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
     /// Makes the reader one for a broker that keeps subscriptions on disk, or not.
     pub(crate) fn with_store(self, has_store: bool) -> Self {
         Self { has_store, ..self }

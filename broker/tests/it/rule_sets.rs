@@ -354,6 +354,11 @@ async fn what_is_wrong_is_told_with_its_place() {
     assert_eq!(pointers(&with("/publish/jam/at", json!([0, 2]))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/publish/jam/key", json!("{7}"))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/clock", json!("sun"))).await, ["/clock"]);
+    assert_eq!(pointers(&with("/publish/jam/key", json!("{18446744073709551615}"))).await, ["/publish/jam"]);
+    assert_eq!(pointers(&with("/publish/jam/at", json!([0, u64::MAX]))).await, ["/publish/jam"]);
+    assert_eq!(pointers(&with("/publish/jam/ttl_s", json!(0))).await, ["/publish/jam/ttl_s"]);
+    let wide = format!("{} <=> true.", vec!["a(1)"; 40].join(", "));
+    assert_eq!(pointers(&with("/program", json!(wide))).await, ["/program"]);
     let faults = refused(&with("/program", json!("a(X) <=> b(X.\nc(X) ==> d(X)\n\ne(1) <=> true."))).await;
     assert!(faults.iter().all(|[pointer, _]| pointer == "/program"), "{faults:?}");
     assert!(
