@@ -19,7 +19,7 @@ pub const ARGUMENTS_MAX: usize = 63;
 /// Most heads of a rule. What a rule costs to compile grows with their cube.
 const HEADS_MAX: usize = 32;
 
-/// Faults after which a text is read no further.
+/// Faults of a text that are told, at most.
 const FAULTS_MAX: usize = 100;
 
 /// What is wrong with a program or a goal, and where.
@@ -49,6 +49,11 @@ impl Fault {
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let column = before.chars().rev().take_while(|sign| *sign != '\n').count() + 1;
         Self { line, column, what: fault.what }
+    }
+
+    /// The first faults: finding the place of each takes a walk through the text.
+    fn all(text: &str, faults: Vec<At>) -> Vec<Self> {
+        faults.into_iter().take(FAULTS_MAX).map(|fault| Self::new(text, fault)).collect()
     }
 }
 
@@ -129,9 +134,7 @@ impl Program {
         let (mut library, wrong) =
             Source::read(include_str!("library.pl"), &mut atoms, &mut operators.clone());
         debug_assert!(wrong.is_empty(), "the library has faults: {wrong:?}");
-        let faults = |faults: Vec<At>| {
-            Wrong::Program(faults.into_iter().map(|fault| Fault::new(text, fault)).collect())
-        };
+        let faults = |faults: Vec<At>| Wrong::Program(Fault::all(text, faults));
         if text.len() > PROGRAM_BYTES_MAX {
             let what = format!("a program has {PROGRAM_BYTES_MAX} bytes at most");
             return Err(faults(vec![At { at: 0, what }]));
@@ -167,11 +170,10 @@ impl Program {
             source.clauses.push((Node { kind, at: 0 }, Some(read.term), read.variables));
         }
         let (code, unknown) = compile::program(&source, &mut atoms).map_err(faults)?;
-        let unknown = unknown.into_iter().map(|fault| Fault::new(text, fault)).collect();
-        Ok((Arc::new(Self { atoms, operators, code, unknown }), variables))
+        Ok((Arc::new(Self { atoms, operators, code, unknown: Fault::all(text, unknown) }), variables))
     }
 
-    /// Calls of predicates that are nowhere defined: an error where one is reached.
+    /// Calls of predicates that are nowhere defined, the first 100: an error where one is reached.
     #[must_use]
     pub fn unknown(&self) -> &[Fault] {
         &self.unknown

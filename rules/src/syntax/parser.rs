@@ -1,5 +1,8 @@
 //! Tokens become terms, by the priorities of operators.
 
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+
 use super::lexer::{Kind as Token, Lexer, Token as Place};
 use super::{Fault, Operators};
 use crate::term::{Atom, Atoms};
@@ -68,6 +71,8 @@ pub(crate) struct Parser<'a> {
     token: Place,
     pub(crate) atoms: &'a mut Atoms,
     variables: Vec<String>,
+    /// Places of variables that have names.
+    numbers: HashMap<String, usize, RandomState>,
     depth: u32,
     /// Whether commas and bars are between arguments or elements here, and no operators.
     is_argument: bool,
@@ -82,6 +87,7 @@ impl<'a> Parser<'a> {
             token,
             atoms,
             variables: Vec::new(),
+            numbers: HashMap::default(),
             depth: 0,
             is_argument: false,
             end: text.len(),
@@ -112,6 +118,7 @@ impl<'a> Parser<'a> {
 
     fn read(&mut self, operators: &Operators) -> Result<Option<Clause>, Fault> {
         self.variables.clear();
+        self.numbers.clear();
         (self.depth, self.is_argument) = (0, false);
         self.advance()?;
         if self.token.kind == Token::Nothing {
@@ -276,11 +283,12 @@ impl<'a> Parser<'a> {
     }
 
     fn variable(&mut self, name: String) -> Kind {
-        let known = if name == "_" { None } else { self.variables.iter().position(|known| *known == name) };
-        Kind::Variable(known.unwrap_or_else(|| {
+        let next = self.variables.len();
+        let number = if name == "_" { next } else { *self.numbers.entry_ref(&name).or_insert(next) };
+        if number == next {
             self.variables.push(name);
-            self.variables.len() - 1
-        }))
+        }
+        Kind::Variable(number)
     }
 
     /// A name whose token was read: with arguments, or alone.

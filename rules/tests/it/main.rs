@@ -1,6 +1,7 @@
 //! Tests of the rules.
 
 mod cases;
+mod large;
 mod peer;
 mod session;
 mod snapshot;
