@@ -52,7 +52,7 @@ pub struct Session {
     machine: Machine,
     /// Words from which on the next compaction is due.
     due: usize,
-    /// And atoms.
+    /// And words of atoms.
     atoms_due: usize,
 }
 
@@ -78,7 +78,7 @@ impl Session {
     }
 
     fn of(program: &Arc<Program>, machine: Machine, due: usize) -> Self {
-        let atoms_due = COMPACT + 2 * machine.atoms.count();
+        let atoms_due = COMPACT + 2 * machine.atoms.words();
         Self { program: Arc::clone(program), machine, due, atoms_due }
     }
 
@@ -125,7 +125,7 @@ impl Session {
     /// Forgets what nobody needs, without a word of it being due earlier or later.
     fn renew(&mut self, image: Image) {
         self.machine.renew(image);
-        self.atoms_due = COMPACT + 2 * self.machine.atoms.count();
+        self.atoms_due = COMPACT + 2 * self.machine.atoms.words();
     }
 
     /// The kind of that name and number of arguments.
@@ -153,7 +153,7 @@ impl Session {
             self.machine.compact();
             self.due = COMPACT + 2 * self.machine.words();
         }
-        if self.machine.atoms.count() > self.atoms_due {
+        if self.machine.atoms.words() > self.atoms_due {
             let image = self.machine.image();
             self.renew(image);
         }
@@ -200,7 +200,13 @@ impl Session {
         self.machine.origins()
     }
 
-    /// About how many bytes the store takes. Cheap: it counts nothing.
+    /// About how many bytes the texts take that it knows, those of its program and of facts that are gone included.
+    #[must_use]
+    pub fn text_bytes(&self) -> usize {
+        16 * self.machine.atoms.words()
+    }
+
+    /// About how many bytes the store takes, without texts. Cheap: it counts nothing.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.machine.bytes()

@@ -38,12 +38,14 @@ pub(crate) struct Atoms {
 #[derive(Clone, Debug)]
 struct Table {
     names: Vec<Arc<str>>,
+    /// About how many words of 16 bytes they take.
+    words: usize,
     numbers: hashbrown::HashMap<Arc<str>, Atom, RandomState>,
 }
 
 impl Default for Table {
     fn default() -> Self {
-        let mut table = Self { names: Vec::new(), numbers: hashbrown::HashMap::default() };
+        let mut table = Self { names: Vec::new(), words: 0, numbers: hashbrown::HashMap::default() };
         for name in Atom::KNOWN {
             table.add(name);
         }
@@ -55,6 +57,7 @@ impl Table {
     fn add(&mut self, name: &str) -> Atom {
         let atom = Atom(u32::try_from(self.names.len()).expect("a program has fewer than 2^32 atoms"));
         let name: Arc<str> = name.into();
+        self.words += 1 + name.len() / 16;
         self.names.push(Arc::clone(&name));
         self.numbers.insert(name, atom);
         atom
@@ -84,6 +87,11 @@ impl Atoms {
 
     pub(crate) fn count(&self) -> usize {
         self.table.names.len()
+    }
+
+    /// About how many words of 16 bytes they take.
+    pub(crate) fn words(&self) -> usize {
+        self.table.words
     }
 }
 

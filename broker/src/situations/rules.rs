@@ -325,6 +325,7 @@ impl Logic for Ruling {
     fn bytes(&self) -> usize {
         let Known { due, events, .. } = &self.known;
         self.session.bytes()
+            + self.session.text_bytes()
             + due.len() * size_of::<(i64, Fact)>()
             + events.len() * (size_of::<(u64, Source)>() + ID_BYTES)
     }

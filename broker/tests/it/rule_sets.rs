@@ -199,6 +199,13 @@ async fn rules_that_never_end_are_told_and_harm_nobody() {
         json!({}),
     );
     http.put("/v1/rules/endless", &endless).await.expect(201);
+    // A term that has another one twice, sixty levels deep.
+    let deep = of(
+        "d(0, T) <=> keep(T).\nd(D, T) <=> C is D - 1, d(C, f(T, T)).\nn(X) <=> d(60, X).\nkeep(_) ==> true.",
+        &["n"],
+        json!({}),
+    );
+    http.put("/v1/rules/deep", &deep).await.expect(201);
     // Three heads that nothing joins.
     let wide = of("n(X), n(Y), n(Z) ==> X + Y + Z < 0 | true.", &["n"], json!({}));
     http.put("/v1/rules/wide", &wide).await.expect(201);
@@ -212,6 +219,7 @@ async fn rules_that_never_end_are_told_and_harm_nobody() {
     }
     publish_all(&http, &(2..100).map(|number| numbered("n", number)).collect::<Vec<_>>()).await;
     problem(&http, "wide", "rules.looks").await;
+    problem(&http, "deep", "rules.looks").await;
     after(&http, "good", 99).await;
     assert_eq!(findings(&http, "good").await.len(), 99);
 }

@@ -89,6 +89,9 @@ impl Machine {
             Term::Var(_) => Err(Error::Unbound("arithmetic")),
             Term::Atom(name) => constant(self.atoms.name(name)).ok_or_else(|| self.unknown(name, 0)),
             Term::Compound(at) => {
+                if !self.heap.walk(1) {
+                    return Err(Error::Looks(self.setting.bounds.looks));
+                }
                 if depth == NESTING_MAX {
                     return Err(Error::Number("an expression is nested too deep"));
                 }

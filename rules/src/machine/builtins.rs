@@ -95,7 +95,7 @@ impl Machine {
             Builtin::Arg => self.argument_of(arguments)?,
             Builtin::Univ => self.univ(arguments)?,
             Builtin::CopyTerm => {
-                let copy = self.copy(arguments[0]);
+                let copy = self.copy(arguments[0])?;
                 self.unify(arguments[1], copy)
             }
             Builtin::Findall => self.find_all(code, arguments)?,
@@ -107,8 +107,11 @@ impl Machine {
                         *key = self.key_of(*key)?;
                     }
                 }
+                if !self.heap.pays_for_sorting(keys.iter().copied()) {
+                    return Ok(false);
+                }
                 let mut order: Vec<_> = (0..elements.len()).collect();
-                order.sort_by(|left, right| self.heap.compare(&self.atoms, keys[*left], keys[*right]));
+                order.sort_by(|left, right| self.heap.compare_paid(&self.atoms, keys[*left], keys[*right]));
                 if builtin == Builtin::Sort {
                     order.dedup_by(|right, left| self.heap.is_same(keys[*left], keys[*right]));
                 }
@@ -121,14 +124,13 @@ impl Machine {
                 let (mut count, mut rest) = (0, argument(self, 0));
                 while let Some((_, tail)) = self.heap.head_and_tail(rest) {
                     (count, rest) = (count + 1, tail);
+                    self.heap.walk(1);
                 }
                 self.unify(arguments[1], Term::Int(count)) && self.unify(arguments[2], rest)
             }
             Builtin::FreshList => {
                 let Term::Int(count) = argument(self, 0) else { return Ok(false) };
-                if usize::try_from(count).is_ok_and(|count| count > self.setting.bounds.words / 4) {
-                    return Err(Error::Words(self.setting.bounds.words));
-                }
+                self.check_words(usize::try_from(count).map_or(0, |count| count.saturating_mul(4)))?;
                 let elements: Vec<_> = (0..count).map(|_| self.heap.fresh()).collect();
                 let list = self.heap.list(elements.into_iter(), Term::Atom(Atom::NIL));
                 self.unify(arguments[1], list)
@@ -179,9 +181,8 @@ impl Machine {
             Builtin::AtomConcat => {
                 let text = self.text_of(arguments[0], "atom_concat/3")?
                     + &self.text_of(arguments[1], "atom_concat/3")?;
-                if text.len() > self.setting.bounds.words {
-                    return Err(Error::Words(self.setting.bounds.words));
-                }
+                self.text_bytes += text.len();
+                self.check_words(0)?;
                 let name = Term::Atom(self.atoms.intern(&text));
                 self.unify(arguments[2], name)
             }
@@ -225,6 +226,9 @@ impl Machine {
             Default::default();
         let mut open = vec![(left, right)];
         while let Some((left, right)) = open.pop() {
+            if !self.heap.walk(1) {
+                return false;
+            }
             match (self.heap.resolve(left), self.heap.resolve(right)) {
                 (Term::Var(left), Term::Var(right)) => {
                     if *there.entry(left).or_insert(right) != right
@@ -290,8 +294,11 @@ impl Machine {
             };
             keyed.push((value, element));
         }
+        if !self.heap.pays_for_sorting(keyed.iter().map(|(key, _)| *key)) {
+            return Ok(false);
+        }
         keyed.sort_by(|left, right| {
-            let order = self.heap.compare(&self.atoms, left.0, right.0);
+            let order = self.heap.compare_paid(&self.atoms, left.0, right.0);
             if is_down { order.reverse() } else { order }
         });
         if !keeps_equal {
@@ -362,13 +369,13 @@ impl Machine {
     }
 
     /// A term like another, with new variables.
-    fn copy(&mut self, term: Term) -> Term {
-        let saved = self.save(&[term]);
-        self.load_saved(&saved)[0]
+    fn copy(&mut self, term: Term) -> Result<Term, Error> {
+        let saved = self.save(&[term], 0)?;
+        Ok(self.load_saved(&saved)[0])
     }
 
-    /// Terms as cells of their own.
-    fn save(&self, terms: &[Term]) -> Vec<Term> {
+    /// Terms as cells of their own, beside `more` words that are to be there as well.
+    fn save(&self, terms: &[Term], more: usize) -> Result<Vec<Term>, Error> {
         let mut cells = vec![Term::Int(terms.len() as i64)];
         cells.extend_from_slice(terms);
         let mut variables: HashMap<u32, u32, RandomState> = HashMap::default();
@@ -378,6 +385,7 @@ impl Machine {
                 cells[at] = match self.heap.resolve(cells[at]) {
                     Term::Var(cell) => Term::Var(*variables.entry(cell).or_insert(super::index(at))),
                     Term::Compound(from) => {
+                        self.check_words(more + cells.len())?;
                         let to = super::index(cells.len());
                         cells.push(self.heap.cells[from as usize]);
                         cells.extend_from_slice(self.heap.arguments(from));
@@ -388,7 +396,8 @@ impl Machine {
             }
             at += 1;
         }
-        cells
+        self.heap.walk(cells.len());
+        Ok(cells)
     }
 
     fn load_saved(&mut self, cells: &[Term]) -> Vec<Term> {
@@ -409,14 +418,10 @@ impl Machine {
         let mut found = Vec::new();
         let mut words = 0;
         self.answers(code, arguments[1], |machine| {
-            let saved = machine.save(&arguments[..1]);
+            let saved = machine.save(&arguments[..1], words)?;
             words += saved.len();
             found.push(saved);
-            if words > machine.setting.bounds.words {
-                Err(Error::Words(machine.setting.bounds.words))
-            } else {
-                Ok(())
-            }
+            machine.check_words(words)
         })?;
         let elements: Vec<_> = found.iter().map(|saved| self.load_saved(saved)[0]).collect();
         let list = self.heap.list(elements.into_iter(), Term::Atom(Atom::NIL));

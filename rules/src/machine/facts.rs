@@ -23,13 +23,17 @@ impl Machine {
         let (undo, cells, top) = (self.undo.len(), self.heap.cells.len(), self.top(0));
         let (alternative, cause) = (Alternative::End, Causes::NONE);
         self.choices.push(Choice { alternative, undo, cells, top, frame, next, cause });
-        (self.steps, self.looks) = (0, 0);
+        (self.steps, self.looks, self.text_bytes) = (0, 0, 0);
+        self.heap.rest();
         self.arguments.clear();
         self.arguments.extend_from_slice(arguments);
         let id = self.next_id + 1;
         let mut ended = self.add(&program.code, kind, frame, next);
         if matches!(ended, Ok(true)) {
             ended = self.go_on(&program.code, 1);
+        }
+        if let Err(error) = self.check_walk() {
+            ended = Err(error);
         }
         if !matches!(ended, Ok(true)) {
             // Choices of the step are above its own.

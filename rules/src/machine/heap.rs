@@ -1,5 +1,6 @@
 //! Cells, bindings, and what undoes them.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use crate::term::{Atom, Atoms, Term};
@@ -8,9 +9,34 @@ use crate::term::{Atom, Atoms, Term};
 #[derive(Debug, Default)]
 pub(crate) struct Heap {
     pub(crate) cells: Vec<Term>,
+    /// Cells that were walked through. A term that has another one twice is walked through as if it were a tree.
+    walked: Cell<u64>,
+    /// How many may be. Beyond that walks end early, and what they say counts for nothing, since the run ends with an error.
+    walk_max: Option<u64>,
 }
 
 impl Heap {
+    pub(crate) fn with_walk_max(walk_max: u64) -> Self {
+        Self { walk_max: Some(walk_max), ..Self::default() }
+    }
+
+    pub(crate) fn rest(&self) {
+        self.walked.set(0);
+    }
+
+    /// Counts cells. Returns whether the walk may go on.
+    #[inline]
+    pub(crate) fn walk(&self, cells: usize) -> bool {
+        self.walked.set(self.walked.get().saturating_add(cells as u64));
+        !self.is_worn()
+    }
+
+    /// Whether a walk ended early.
+    #[inline]
+    pub(crate) fn is_worn(&self) -> bool {
+        self.walk_max.is_some_and(|max| self.walked.get() > max)
+    }
+
     /// What a term stands for: a variable without value, or no variable.
     #[inline]
     pub(crate) fn resolve(&self, mut term: Term) -> Term {
@@ -99,6 +125,7 @@ impl Heap {
             elements.push(head);
             rest = tail;
         }
+        self.walk(elements.len());
         (rest == Term::Atom(Atom::NIL)).then_some(elements)
     }
 
@@ -111,6 +138,9 @@ impl Heap {
         };
         let mut open: Vec<_> = self.arguments(at).iter().rev().copied().collect();
         while let Some(term) = open.pop() {
+            if !self.walk(1) {
+                return;
+            }
             match self.resolve(term) {
                 Term::Var(cell) => visit(cell),
                 Term::Compound(at) => open.extend(self.arguments(at).iter().rev()),
@@ -123,7 +153,7 @@ impl Heap {
     pub(crate) fn contains(&self, term: Term, variable: u32) -> bool {
         let mut is_there = false;
         self.variables(term, &mut |cell| is_there |= cell == variable);
-        is_there
+        is_there || self.is_worn()
     }
 
     pub(crate) fn is_ground(&self, term: Term) -> bool {
@@ -132,7 +162,7 @@ impl Heap {
             term @ Term::Compound(_) => {
                 let mut is_ground = true;
                 self.variables(term, &mut |_| is_ground = false);
-                is_ground
+                is_ground && !self.is_worn()
             }
             _ => true,
         }
@@ -144,6 +174,9 @@ impl Heap {
         let (Term::Compound(_), Term::Compound(_)) = (left, right) else { return is_equal(left, right) };
         let mut open = vec![(left, right)];
         while let Some((left, right)) = open.pop() {
+            if !self.walk(1) {
+                return false;
+            }
             match (self.resolve(left), self.resolve(right)) {
                 (Term::Compound(left), Term::Compound(right)) => {
                     if left != right {
@@ -164,8 +197,32 @@ impl Heap {
 
     /// The standard order of terms.
     pub(crate) fn compare(&self, atoms: &Atoms, left: Term, right: Term) -> Ordering {
+        self.order(atoms, left, right, || self.walk(1))
+    }
+
+    /// The same among terms that [`Self::pays_for_sorting`] counted.
+    pub(crate) fn compare_paid(&self, atoms: &Atoms, left: Term, right: Term) -> Ordering {
+        self.order(atoms, left, right, || true)
+    }
+
+    /// Counts what it takes to sort terms, before that is done: a comparison that ended early would be no order. Returns whether it may be.
+    pub(crate) fn pays_for_sorting(&self, keys: impl ExactSizeIterator<Item = Term>) -> bool {
+        let (before, levels) = (self.walked.get(), u64::from(usize::BITS - keys.len().leading_zeros()));
+        keys.for_each(|key| {
+            self.walk(1);
+            self.variables(key, &mut |_| {});
+        });
+        let cells = self.walked.get() - before;
+        self.walked.set(self.walked.get().saturating_add(cells.saturating_mul(levels)));
+        !self.is_worn()
+    }
+
+    fn order(&self, atoms: &Atoms, left: Term, right: Term, walk: impl Fn() -> bool) -> Ordering {
         let mut open = vec![(left, right)];
         while let Some((left, right)) = open.pop() {
+            if !walk() {
+                return Ordering::Equal;
+            }
             let (left, right) = (self.resolve(left), self.resolve(right));
             let order = match (left, right) {
                 (Term::Compound(left), Term::Compound(right)) => {

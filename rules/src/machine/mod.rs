@@ -78,8 +78,8 @@ pub enum Error {
     /// A bound on steps.
     #[error("more than {0} steps")]
     Steps(u64),
-    /// A bound on constraints that are looked at.
-    #[error("more than {0} constraints were looked at")]
+    /// A bound on constraints that are looked at, and on terms.
+    #[error("more than {0} constraints, or 16 times as many words of terms, were looked at")]
     Looks(u64),
     /// A bound on memory.
     #[error("more than {0} words of terms and frames")]
@@ -120,6 +120,8 @@ const HEADER: usize = 3;
 const STACK: usize = 1_024;
 /// Runs within runs, at most.
 const NESTING_MAX: u32 = 100;
+/// Cells of terms that may be walked through for each look.
+const WALK_PER_LOOK: u64 = 16;
 
 /// What is undone when a goal fails.
 #[derive(Debug)]
@@ -194,6 +196,8 @@ pub(crate) struct Machine {
     /// Words that were forgotten before they were due: they count until then, so that bounds hold as if they were there.
     garbage: usize,
     steps: u64,
+    /// Bytes of texts that builtins made for the fact at hand.
+    text_bytes: usize,
     pub(crate) applications: u64,
     nesting: u32,
     /// The frame at hand, and the next instruction.
@@ -208,7 +212,7 @@ impl Machine {
     pub(crate) fn new(program: &Arc<Program>, setting: Setting) -> Self {
         Self {
             atoms: program.atoms.clone(),
-            heap: Heap::default(),
+            heap: Heap::with_walk_max(setting.bounds.looks.saturating_mul(WALK_PER_LOOK)),
             setting,
             stack: Self::empty_stack(),
             undo: Vec::new(),
@@ -227,6 +231,7 @@ impl Machine {
             facts: HashMap::default(),
             garbage: 0,
             steps: 0,
+            text_bytes: 0,
             applications: 0,
             nesting: 0,
             frame: 0,
@@ -353,20 +358,30 @@ impl Machine {
         if self.setting.stop.load(Ordering::Relaxed) { Err(Error::Stopped) } else { Ok(()) }
     }
 
+    /// The error that a walk that ended early is.
+    #[inline]
+    fn check_walk(&self) -> Result<(), Error> {
+        if self.heap.is_worn() { Err(Error::Looks(self.setting.bounds.looks)) } else { Ok(()) }
+    }
+
     fn count_step(&mut self) -> Result<(), Error> {
         self.look_up()?;
         self.steps += 1;
         if self.steps > self.setting.bounds.steps {
             return Err(Error::Steps(self.setting.bounds.steps));
         }
-        if self.words() > self.setting.bounds.words {
-            return Err(Error::Words(self.setting.bounds.words));
-        }
-        Ok(())
+        self.check_words(0)
+    }
+
+    /// Whether so many words more are within the bound.
+    fn check_words(&self, more: usize) -> Result<(), Error> {
+        let max = self.setting.bounds.words;
+        if self.words() + self.text_bytes + more > max { Err(Error::Words(max)) } else { Ok(()) }
     }
 
     /// Lets woken constraints run before what is next: kind by kind as they are declared, the oldest first.
     fn wake_up(&mut self) -> Result<(), Error> {
+        self.check_walk()?;
         let mut woken = Vec::new();
         for list in std::mem::take(&mut self.woken) {
             for &(kind, slot) in &self.watched[list as usize] {
@@ -382,6 +397,10 @@ impl Machine {
             return Ok(());
         }
         for &(kind, _, slot) in &woken {
+            // An index goes through them and back, whatever they are.
+            let arguments = self.constraints[kind as usize].arguments(slot);
+            arguments.iter().for_each(|argument| _ = self.heap.is_ground(*argument));
+            self.check_walk()?;
             let (undo, is_undone) = (&mut self.undo, !self.choices.is_empty());
             self.constraints[kind as usize].insert_late(&self.heap, slot, |at| {
                 if is_undone {
@@ -402,6 +421,7 @@ impl Machine {
     /// Runs from the next instruction to an answer. `base` choices are not the run's own.
     fn go_on(&mut self, code: &Code, base: usize) -> Result<bool, Error> {
         loop {
+            self.check_walk()?;
             let at = self.at;
             self.at += 1;
             let is_fine = match &code.instructions[at as usize] {
@@ -441,6 +461,7 @@ impl Machine {
                 let arguments = std::mem::take(&mut self.arguments);
                 let holds = self.builtin(code, *builtin, &arguments);
                 self.arguments = arguments;
+                self.check_words(0)?;
                 return holds;
             }
             Instruction::Unify(left, right) => {

@@ -47,6 +47,10 @@ impl Machine {
         self.next_id += 1;
         let arguments = std::mem::take(&mut self.arguments);
         let is_reactive = !arguments.iter().all(|argument| self.heap.is_ground(*argument));
+        if let Err(error) = self.check_walk() {
+            self.arguments = arguments;
+            return Err(error);
+        }
         let cause = self.cause(self.frame);
         let slot = self.constraints[kind as usize].create(self.next_id, &arguments, is_reactive, cause);
         self.arguments = arguments;
@@ -348,7 +352,11 @@ impl Machine {
                 Arg::Slot(slot) => self.stack[self.frame + HEADER + *slot as usize],
                 arg => unreachable!("a key has values, and not {arg:?}"),
             });
-            hash = store::hash(&self.heap, values);
+            hash = if values.clone().all(|value| self.heap.is_ground(value)) {
+                store::hash(&self.heap, values)
+            } else {
+                None
+            };
         }
         if let Some(hash) = hash {
             let slot = self.constraints[partner.kind as usize].first(partner.index, hash);

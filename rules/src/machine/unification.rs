@@ -83,6 +83,9 @@ impl Machine {
         let mut open = Vec::new();
         let (mut left, mut right) = (left, right);
         loop {
+            if !self.heap.walk(1) {
+                return false;
+            }
             match (self.heap.resolve(left), self.heap.resolve(right)) {
                 (Term::Var(left), Term::Var(right)) => {
                     // The younger one goes to the older one, and one for which nobody waits to one for which somebody does.

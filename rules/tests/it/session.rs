@@ -107,3 +107,49 @@ fn a_bound_on_looks_ends_a_search_that_applies_no_rule() {
     assert!(failed.len() > 700 && failed.iter().all(|error| *error == Error::Looks(50_000)), "{failed:?}");
     assert_eq!(session.count(), 1_000 - failed.len());
 }
+
+/// A term that has another one twice, sixty levels deep, takes few words and more than anybody's time to walk through.
+#[test]
+fn what_walks_through_terms_is_bounded() {
+    let program = "grow(0, T, T) :- !.\n grow(N, T, R) :- M is N - 1, grow(M, f(T, T), R).\n\
+        bound(_) ==> grow(60, a, T), X = T.\n stored(_) ==> grow(60, a, T), keep(T).\n ground(_) ==> grow(60, a, T), ground(T).\n\
+        same(_) ==> g(60, a, T), g(60, a, S), T == S.\n sorted(_) ==> g(60, a, T), g(60, a, S), msort([T, S], _).\n\
+        copied(_) ==> g(60, a, T), copy_term(T, _).\n found(_) ==> g(60, a, T), findall(T, true, _).\n\
+        g(0, T, R) <=> R = T.\n g(N, T, R) <=> M is N - 1, g(M, f(T, T), R).\n\
+        summed(_) ==> plus(60, 1).\n plus(0, T) :- X is T, keep(X).\n plus(N, T) :- M is N - 1, plus(M, T + T).\n\
+        keep(T), keep(T) <=> true.\n n(_) ==> true.";
+    let bounds = Bounds { looks: 10_000, words: 100_000, ..Bounds::default() };
+    let mut session = session(program, &["keep"], bounds);
+    for name in ["bound", "stored", "ground", "same", "sorted", "copied", "found", "summed"] {
+        let kind = session.kind(name, 1).unwrap();
+        let ended = session.add(kind, &[Value::Int(1)], 1);
+        assert!(matches!(ended, Err(Error::Looks(_) | Error::Words(_))), "{name}: {ended:?}");
+        assert_eq!(session.count(), 0, "{name}");
+    }
+    let n = session.kind("n", 1).unwrap();
+    session.add(n, &[Value::Int(1)], 1).unwrap().unwrap();
+}
+
+#[test]
+fn what_builtins_make_is_bounded() {
+    let program = "lists(_) ==> length(A, 20000), length(B, 20000), keep(A, B).\n\
+        texts(_) ==> double(20, aaaaaaaaaaaaaaaa).\n double(0, _).\n double(N, T) :- M is N - 1, atom_concat(T, T, S), double(M, S).\n\
+        many(_) ==> again(100).\n again(0).\n again(N) :- length(L, 2000), L = [N | _], copy_term(L, _), M is N - 1, again(M).\n keep(_, _) ==> true.";
+    let mut session = session(program, &[], Bounds { words: 100_000, ..Bounds::default() });
+    for name in ["lists", "texts", "many"] {
+        let kind = session.kind(name, 1).unwrap();
+        assert_eq!(session.add(kind, &[Value::Int(1)], 1), Err(Error::Words(100_000)), "{name}");
+    }
+}
+
+/// Long texts of facts that are gone are forgotten as soon as many short ones.
+#[test]
+fn a_session_does_not_grow_with_long_texts() {
+    let mut session = session("n(_) <=> true.", &[], Bounds::default());
+    let n = session.kind("n", 1).unwrap();
+    for number in 0..1_000 {
+        let text = format!("{number:060000}");
+        session.add(n, &[Value::Text(text.into())], 1).unwrap().unwrap();
+        assert!(session.text_bytes() < 4_000_000, "{} bytes after {number}", session.text_bytes());
+    }
+}
