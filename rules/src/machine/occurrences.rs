@@ -503,20 +503,26 @@ impl Machine {
             self.undo.push(Undo::Store(kind, slot));
         }
         if suspension.is_reactive {
-            let mut cells = Vec::new();
-            for argument in self.constraints[kind as usize].arguments(slot) {
-                self.heap.variables(*argument, &mut |cell| cells.push(cell));
-            }
-            cells.sort_unstable();
-            cells.dedup();
-            for cell in cells {
+            let constraints = &self.constraints[kind as usize];
+            for cell in self.variables_of(constraints.arguments(slot)) {
                 self.watch(cell, kind, slot);
             }
         }
         Ok(())
     }
 
-    fn watch(&mut self, cell: u32, kind: u32, slot: u32) {
+    /// The variables in terms, each once, the oldest first.
+    pub(super) fn variables_of(&self, terms: &[Term]) -> Vec<u32> {
+        let mut cells = Vec::new();
+        for term in terms {
+            self.heap.variables(*term, &mut |cell| cells.push(cell));
+        }
+        cells.sort_unstable();
+        cells.dedup();
+        cells
+    }
+
+    pub(super) fn watch(&mut self, cell: u32, kind: u32, slot: u32) {
         let is_undone = !self.choices.is_empty();
         if let Term::Watched(list) = self.heap.cells[cell as usize] {
             let waiting = &mut self.watched[list as usize];

@@ -56,6 +56,7 @@ impl Machine {
         let Term::Watched(list) = before else { return true };
         let Term::Var(other) = value else {
             self.woken.push(list);
+            self.watch_within(value, list);
             return true;
         };
         match self.heap.cells[other as usize] {
@@ -76,6 +77,18 @@ impl Machine {
             }
         }
         true
+    }
+
+    /// Lets those that waited for a variable wait for the variables of its value.
+    fn watch_within(&mut self, value: Term, list: u32) {
+        for cell in self.variables_of(&[value]) {
+            for at in 0..self.watched[list as usize].len() {
+                let (kind, slot) = self.watched[list as usize][at];
+                if self.constraints[kind as usize].is_stored(slot) {
+                    self.watch(cell, kind, slot);
+                }
+            }
+        }
     }
 
     /// Makes two terms one.

@@ -78,3 +78,19 @@ fn constraints_of_a_variable_are_woken_in_the_order_in_which_they_are_declared()
         }
     }
 }
+
+/// A constraint waits for the variables of what its own became as well.
+#[test]
+fn a_variable_within_a_value_wakes_what_waited_for_the_value() {
+    let program = "k(f(a)) <=> true. j(T), j(T) <=> true.";
+    for (goal, left) in [
+        ("k(T), T = f(S), S = a", 0),
+        ("j(T), j(f(f(a))), T = f(S), S = f(R), R = a", 0),
+        ("j(f(f(a))), j(T), T = f(S), S = f(R), R = a", 0),
+        ("k(T), T = f(S), S = b", 1),
+        ("k(T), (T = f(S), S = a, fail ; T = f(R), R = b)", 1),
+    ] {
+        let goal = Goal::new(program, goal).unwrap();
+        assert_eq!(run(&goal, Setting::default()).unwrap().store.len(), left);
+    }
+}

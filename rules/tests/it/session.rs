@@ -117,10 +117,11 @@ fn what_walks_through_terms_is_bounded() {
         copied(_) ==> g(60, a, T), copy_term(T, _).\n found(_) ==> g(60, a, T), findall(T, true, _).\n\
         g(0, T, R) <=> R = T.\n g(N, T, R) <=> M is N - 1, g(M, f(T, T), R).\n\
         summed(_) ==> plus(60, 1).\n plus(0, T) :- X is T, keep(X).\n plus(N, T) :- M is N - 1, plus(M, T + T).\n\
+        parts(_) ==> keep(T), chain(60, T).\n chain(0, T) :- !, T = a.\n chain(N, T) :- M is N - 1, T = f(S, S), chain(M, S).\n\
         keep(T), keep(T) <=> true.\n n(_) ==> true.";
     let bounds = Bounds { looks: 10_000, words: 100_000, ..Bounds::default() };
     let mut session = session(program, &["keep"], bounds);
-    for name in ["bound", "stored", "ground", "same", "sorted", "copied", "found", "summed"] {
+    for name in ["bound", "stored", "ground", "same", "sorted", "copied", "found", "summed", "parts"] {
         let kind = session.kind(name, 1).unwrap();
         let ended = session.add(kind, &[Value::Int(1)], 1);
         assert!(matches!(ended, Err(Error::Looks(_) | Error::Words(_))), "{name}: {ended:?}");
