@@ -1,6 +1,6 @@
 //! Documents of checks.
 
-use checks::{Context, Document, Formula, presets};
+use checks::{Context, Document, FOR_S_MAX, Formula, presets};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::{Fault, OnViolation};
@@ -8,7 +8,7 @@ use wire::{Fault, OnViolation};
 use super::fields::{self, SECONDS, choice, fault, number, word};
 use super::json::{self, Members};
 use super::near;
-use super::subscription::{SubscriptionReader, quoted};
+use super::subscription::{SubscriptionReader, below, quoted};
 use crate::model::error::{ApiError, quoted as excerpt};
 
 /// How deep a formula may nest; the rest of one that is deeper is not read.
@@ -43,7 +43,7 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadCheck,
     let on_violation = choice(&mut members, "on_violation", ON_VIOLATION, &mut faults);
     let mut sets = Sets::default();
     let formula = if members.get("preset").is_some() {
-        preset(&mut members, &mut sets, &mut faults)
+        preset(reader, &mut members, &mut sets, &mut faults)
     } else {
         sets.read(reader, &mut members, &mut faults)?;
         match members.take("formula") {
@@ -87,7 +87,7 @@ impl Sets {
         };
         let sets = match Members::parse(text) {
             Ok(sets) => sets,
-            Err(refusal) => return super::subscription::below("/contexts", refusal, faults),
+            Err(refusal) => return below("/contexts", refusal, faults),
         };
         if sets.rest().next().is_none() {
             fault::<()>(faults, "/contexts", &format!("must be {EXPECTED}"));
@@ -108,7 +108,7 @@ impl Sets {
         let pointer = json::pointer("/contexts", name);
         let mut members = match Members::parse(text) {
             Ok(members) => members,
-            Err(refusal) => return super::subscription::below(&pointer, refusal, faults),
+            Err(refusal) => return below(&pointer, refusal, faults),
         };
         let for_s = number(&mut members, "for_s", SECONDS, &pointer, faults);
         // What is left is a filter, whose faults stand where they are in the set.
@@ -148,6 +148,11 @@ fn formula(text: &str, pointer: &str, nesting: usize, faults: &mut Vec<Fault>) -
     }
     let mut members = match Members::parse(text) {
         Ok(members) => members,
+        Err(refusal) if text.starts_with('{') => {
+            // The syntax was read before, so that there are faults alone.
+            below(pointer, refusal, faults).ok();
+            return None;
+        }
         Err(_) => {
             return fault(
                 faults,
@@ -215,7 +220,12 @@ fn quantified(
 }
 
 /// Takes the members of a preset, and makes its sets and its formula.
-fn preset(members: &mut Members<'_>, sets: &mut Sets, faults: &mut Vec<Fault>) -> Option<Formula> {
+fn preset(
+    reader: &SubscriptionReader,
+    members: &mut Members<'_>,
+    sets: &mut Sets,
+    faults: &mut Vec<Fault>,
+) -> Option<Formula> {
     let kind = word(members, "preset", "the name of a preset", "", faults)?;
     for name in ["contexts", "formula"] {
         if members.take(name).is_some() {
@@ -223,7 +233,7 @@ fn preset(members: &mut Members<'_>, sets: &mut Sets, faults: &mut Vec<Fault>) -
         }
     }
     let object = |members: &mut Members<'_>, faults: &mut Vec<Fault>| {
-        word(members, "object", "the attribute that names an object, such as \"taxi_id\"", "", faults)
+        attribute(members, "object", "the attribute that names an object, such as \"taxi_id\"", faults)
     };
     let document = match &*kind {
         "speed" => {
@@ -234,22 +244,23 @@ fn preset(members: &mut Members<'_>, sets: &mut Sets, faults: &mut Vec<Fault>) -
         }
         "accuracy" => {
             let property =
-                word(members, "property", "the attribute that says how accurate a place is", "", faults);
+                attribute(members, "property", "the attribute that says how accurate a place is", faults);
             let metres = number(members, "max_m", METRES, "", faults);
             presets::accuracy(&property?, metres?)
         }
         "frozen" => {
             let object = object(members, faults);
-            let seconds = number(members, "for_s", SECONDS, "", faults);
+            // Its set holds events for twice as long.
+            let seconds = seconds(members, FOR_S_MAX / 2.0, faults);
             presets::frozen(&object?, seconds?)
         }
         "duplicate" => {
             let object = object(members, faults);
             let metres = number(members, "within_m", METRES, "", faults);
-            let seconds = number(members, "for_s", SECONDS, "", faults);
+            let seconds = seconds(members, FOR_S_MAX, faults);
             presets::duplicate(&object?, metres?, seconds?)
         }
-        "outside" => presets::outside(&polygon(members, faults)?),
+        "outside" => presets::outside(&polygon(reader, members, faults)?),
         other => {
             let detail =
                 format!("must be speed, accuracy, frozen, outside or duplicate, found {:?}", excerpt(other));
@@ -263,18 +274,53 @@ fn preset(members: &mut Members<'_>, sets: &mut Sets, faults: &mut Vec<Fault>) -
     Some(formula)
 }
 
+/// Takes the name of an attribute.
+fn attribute(
+    members: &mut Members<'_>,
+    name: &str,
+    expected: &str,
+    faults: &mut Vec<Fault>,
+) -> Option<String> {
+    let found = word(members, name, expected, "", faults)?;
+    if found.is_empty() {
+        return fault(faults, &json::pointer("", name), &format!("must be {expected}"));
+    }
+    Some(found)
+}
+
+/// Takes the seconds of a preset.
+fn seconds(members: &mut Members<'_>, max_s: f64, faults: &mut Vec<Fault>) -> Option<f64> {
+    let found = number(members, "for_s", SECONDS, "", faults)?;
+    if found > max_s {
+        return fault(faults, "/for_s", &format!("must be at most {max_s} seconds"));
+    }
+    Some(found)
+}
+
 /// Takes the rings of a GeoJSON Polygon.
-fn polygon(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<Vec<Vec<[f64; 2]>>> {
+fn polygon(
+    reader: &SubscriptionReader,
+    members: &mut Members<'_>,
+    faults: &mut Vec<Fault>,
+) -> Option<Vec<Vec<[f64; 2]>>> {
     #[derive(serde::Deserialize)]
     struct Polygon {
-        coordinates: Vec<Vec<[f64; 2]>>,
+        coordinates: Vec<Vec<Vec<f64>>>,
     }
     const EXPECTED: &str = "a GeoJSON Polygon: {\"type\": \"Polygon\", \"coordinates\": [[[lon, lat], ..]]}";
     let Some(text) = members.take("polygon") else {
         return fault(faults, "/polygon", &format!("must be {EXPECTED}"));
     };
-    let read = json::read::<Polygon>(text, "/polygon", EXPECTED);
-    read.map(|polygon| polygon.coordinates).map_err(|found| faults.push(found)).ok()
+    if let Err(found) = reader.polygon(text, "/polygon") {
+        faults.push(found);
+        return None;
+    }
+    // A multipolygon is not one of these.
+    let Polygon { coordinates } =
+        json::read(text, "/polygon", EXPECTED).map_err(|found| faults.push(found)).ok()?;
+    // An altitude counts for nothing.
+    let ring = |ring: Vec<Vec<f64>>| ring.iter().filter_map(|place| place.first_chunk().copied()).collect();
+    Some(coordinates.into_iter().map(ring).collect())
 }
 
 /// A formula as JSON.

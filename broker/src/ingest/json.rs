@@ -141,6 +141,10 @@ impl<'a> Members<'a> {
         for (name, _) in self.rest().take(room) {
             let pointer = pointer(parent, name);
             match vocabulary.near(name) {
+                Some(known) if known == name => {
+                    let detail = "does not go with the other members".to_owned();
+                    faults.push(Fault { pointer, detail });
+                }
                 Some(known) => {
                     near.push(Fault {
                         pointer,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use matcher::area::Area;
+use matcher::area::{Area, Polygon};
 use matcher::condition::Condition;
 use matcher::geo::World;
 use matcher::live::{Interest, Nearest};
@@ -264,6 +264,16 @@ impl SubscriptionReader {
         Ok(None)
     }
 
+    /// Reads a GeoJSON Polygon or MultiPolygon, which stands at `pointer`.
+    pub(super) fn polygon(&self, text: &str, pointer: &str) -> Result<Polygon, Fault> {
+        area::polygon(self.world, text, pointer, self.area_bounds())
+    }
+
+    fn area_bounds(&self) -> AreaBounds {
+        let Limits { vertices_per_area: vertices, nearest, .. } = self.limits;
+        AreaBounds { vertices, nearest }
+    }
+
     /// A filter, or faults.
     fn filter(
         &self,
@@ -281,9 +291,7 @@ impl SubscriptionReader {
             None => Some((Area::Everywhere, None)),
             Some(text) => {
                 document.push(format!("\"area\":{text}"));
-                let Limits { vertices_per_area: vertices, nearest, .. } = self.limits;
-                let bounds = AreaBounds { vertices, nearest };
-                match area::parse(self.world, text, bounds) {
+                match area::parse(self.world, text, self.area_bounds()) {
                     Ok(area) => Some(area),
                     Err(refusal) => below(&format!("{pointer}/area"), refusal, faults).map(|()| None)?,
                 }

@@ -229,6 +229,24 @@ async fn what_is_wrong_is_told_with_its_place() {
     assert_eq!(refused(with("formula", unbound)).await, ["/formula/that/and/1"]);
     assert_eq!(refused(json!({"preset": "fast"})).await, ["/preset"]);
     assert_eq!(refused(json!({"preset": "speed", "object": 7})).await, ["/object", "/max_m_per_s"]);
+    assert_eq!(refused(json!({"preset": "speed", "object": "", "max_m_per_s": 5})).await, ["/object"]);
+    assert_eq!(refused(json!({"preset": "frozen", "object": "taxi", "for_s": 5e6})).await, ["/for_s"]);
+    let outside = |polygon: Value| json!({"preset": "outside", "polygon": polygon});
+    let ring = json!([[[9, 45, 7], [10, 45, 7], [10, 46, 7], [9, 45, 7]]]);
+    assert_eq!(refused(outside(json!({"type": "Point", "coordinates": ring}))).await, ["/polygon/type"]);
+    let open = json!({"type": "Polygon", "coordinates": [[[9, 45], [10, 45], [10, 46]]]});
+    assert_eq!(refused(outside(open)).await, ["/polygon/coordinates"]);
+    http.put("/v1/checks/high", &outside(json!({"type": "Polygon", "coordinates": ring}))).await.expect(201);
+
+    // A member that is known, in a place where it means nothing.
+    let two = json!({"and": ["1 = 1"], "or": ["1 = 1"]});
+    let problem = http.put("/v1/checks/c", &with("formula", two)).await.problem(400);
+    let expected = json!([{"pointer": "/formula/or", "detail": "does not go with the other members"}]);
+    assert_eq!(problem["errors"], expected);
+    let twice = r#"{"contexts": {"r": {"for_s": 1}}, "formula": {"not": "1 = 1", "not": "1 = 2"}}"#;
+    let problem = http.send("PUT", "/v1/checks/c", Some("application/json"), twice).await.problem(400);
+    let expected = json!([{"pointer": "/formula/not", "detail": "this member is given twice"}]);
+    assert_eq!(problem["errors"], expected);
 
     // Names and members that are the broker's own.
     http.put("/v1/clients/~checks%2Fjump/position", &json!({"coordinates": [9, 45]})).await.problem(400);
