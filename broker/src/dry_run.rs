@@ -14,12 +14,13 @@ use anyhow::Context as _;
 use checks::{Arrival, Bounds, Check, Checker, Kind};
 use clap::{Args, ValueEnum};
 use matcher::geo::World;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use wire::Fault;
 
 use crate::config::{Config, WorldName};
 use crate::ingest::check;
 use crate::ingest::feature::FeatureReader;
+use crate::ingest::json::Members;
 use crate::ingest::subscription::SubscriptionReader;
 use crate::model::error::ApiError;
 
@@ -173,24 +174,29 @@ pub fn replay(arguments: &ReplayArguments) -> anyhow::Result<()> {
     if let Some(mut file) = written {
         file.flush()?;
     }
-    println!("{}", serde_json::to_string_pretty(&Value::Object(report))?);
-    Ok(())
+    match writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&Value::Object(report))?) {
+        // As for any other program in a pipe, a reader that has enough is no fault.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+        written => Ok(written?),
+    }
 }
 
 fn read_checks(config: &Config, world: World, path: &Path) -> anyhow::Result<Vec<(String, Arc<Check>)>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let documents: BTreeMap<String, &RawValue> = serde_json::from_str(&text)
-        .with_context(|| format!("{} must be a JSON object of checks by name", path.display()))?;
+    let documents = Members::parse(&text).map_err(|refusal| {
+        refused(&format!("{}, a JSON object of checks by name", path.display()), &refusal)
+    })?;
+    let documents: BTreeMap<_, _> = documents.rest().collect();
     let reader = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow);
     let mut checks = Vec::new();
     for (name, document) in documents {
-        let read = check::read(&reader, document.get()).and_then(|read| {
+        let read = check::read(&reader, document).and_then(|read| {
             Check::new(world, &read.document)
                 .map_err(|error| ApiError::invalid(error.pointer, error.fault.to_string()))
         });
         let check =
             read.map_err(|refusal| refused(&format!("{}: check {name}", path.display()), &refusal))?;
-        checks.push((name, Arc::new(check)));
+        checks.push((name.to_owned(), Arc::new(check)));
     }
     Ok(checks)
 }
@@ -199,25 +205,44 @@ fn read_events(config: &Config, world: World, path: &Path) -> anyhow::Result<Vec
     let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
     let features = FeatureReader::new(world, &config.limits, 0);
     let mut events = Vec::new();
+    let mut untimed = Vec::new();
     for (line, text) in BufReader::new(file).lines().enumerate() {
-        let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+        let place = || format!("{} line {}", path.display(), line + 1);
+        let text = text.with_context(|| format!("cannot read {}", place()))?;
         if text.trim().is_empty() {
             continue;
         }
-        let place = || format!("{} line {}", path.display(), line + 1);
-        let observed = features.observe(&text).map_err(|refusal| refused(&place(), &refusal))?;
+        let observed = features.observe(&text).map_err(|refusal| {
+            if let ApiError::Malformed { detail, column, .. } = refusal {
+                // Its line would be that of the record alone.
+                return anyhow::anyhow!("{}: {detail} at column {column}", place());
+            }
+            refused(&place(), &refusal)
+        })?;
+        if !observed.has_time {
+            untimed.push(line + 1);
+        }
         // One without an id is named by its line.
         let id = if observed.id.is_empty() { format!("{}", line + 1).into() } else { observed.id };
         let time_ms = observed.time_ms;
         events.push((id, Arrival { event: observed.event, time_ms: Some(time_ms), arrival_ms: time_ms }));
+    }
+    if let Some(first) = untimed.first() {
+        eprintln!(
+            "{}: events without `time` arrive now, and older ones leave the sets: {} of them, the first on line {first}",
+            path.display(),
+            untimed.len()
+        );
     }
     Ok(events)
 }
 
 fn refused(place: &str, refusal: &ApiError) -> anyhow::Error {
     let problem = refusal.problem();
-    let faults: Vec<_> =
-        problem.errors.iter().map(|fault| format!("{}: {}", fault.pointer, fault.detail)).collect();
+    let fault = |Fault { pointer, detail }: &Fault| {
+        if pointer.is_empty() { detail.clone() } else { format!("{pointer}: {detail}") }
+    };
+    let faults: Vec<_> = problem.errors.iter().map(fault).collect();
     let detail = if faults.is_empty() { problem.detail.unwrap_or(problem.title) } else { faults.join("; ") };
     anyhow::anyhow!("{place}: {detail}")
 }

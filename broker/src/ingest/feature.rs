@@ -66,8 +66,9 @@ pub(crate) struct Rehearsed {
 pub(crate) struct Observed {
     pub(crate) event: Arc<Event>,
     pub(crate) id: Arc<str>,
-    /// Its `time`, in Unix milliseconds.
+    /// Its `time`, in Unix milliseconds; without one, now.
     pub(crate) time_ms: i64,
+    pub(crate) has_time: bool,
     /// How many times it was derived from other events.
     pub(crate) depth: u32,
     pub(crate) key: Option<Arc<str>>,
@@ -209,8 +210,10 @@ impl FeatureReader {
         let depth = members.get(DERIVED).map_or(0, depth_of);
         let Read { event, id, time, life, .. } = self.read(Behalf::default(), &mut members)?;
         let key = life.and_then(|life| life.key).map(Arc::from);
+        let has_time = time.is_some();
         let time_ms = time.map_or_else(|| clock::unix_ms().cast_signed(), jiff::Timestamp::as_millisecond);
-        Ok(Observed { event: Arc::new(event), id: id.unwrap_or_default().into(), time_ms, depth, key })
+        let id = id.unwrap_or_default().into();
+        Ok(Observed { event: Arc::new(event), id, time_ms, has_time, depth, key })
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.

@@ -32,7 +32,7 @@ impl Input {
 
     /// An event as it was read.
     pub(super) fn observed(observed: &Observed, arrived_ms: i64, offset: u64) -> Self {
-        let Observed { event, id, time_ms, depth, key } = observed;
+        let Observed { event, id, time_ms, has_time: _, depth, key } = observed;
         Self {
             event: Arc::clone(event),
             id: Arc::clone(id),

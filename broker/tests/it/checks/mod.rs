@@ -341,3 +341,39 @@ fn a_dry_run_says_what_a_check_would_have_told() {
     assert!(!output.status.success());
     assert!(String::from_utf8_lossy(&output.stderr).contains("check jump: /preset: "));
 }
+
+#[test]
+fn a_dry_run_says_which_line_is_wrong_and_why() {
+    let folder = TempDir::new().expect("a folder");
+    let path = |name: &str| folder.path().join(name);
+    let run = |events: &[u8], checks: &str| {
+        std::fs::write(path("events"), events).expect("written");
+        std::fs::write(path("checks"), checks).expect("written");
+        let output = run_to_end(&["checks", "replay", "events", "--checks", "checks"], &[], folder.path());
+        (output.status.success(), String::from_utf8(output.stderr).expect("UTF-8"))
+    };
+    let jump = json!({"jump": jump()}).to_string();
+    let first = report("e1", 0, 0.0).to_string();
+    let events = |second: &[u8]| [first.as_bytes(), b"\n\n", second, b"\n"].concat();
+    for (line, expected) in [
+        (&b"{\"type\": Feature}"[..], "events line 3: expected value at column 10"),
+        (b"[]", "events line 3: must be an object, not an array"),
+        (b"\xff", "cannot read events line 3: "),
+    ] {
+        let (is_done, told) = run(&events(line), &jump);
+        assert!(!is_done && told.contains(expected), "{told}");
+    }
+    let mut untimed = report("e2", 10, 0.0);
+    untimed.as_object_mut().expect("an object").remove("time");
+    let (is_done, told) = run(&events(untimed.to_string().as_bytes()), &jump);
+    assert!(is_done && told.contains("1 of them, the first on line 3"), "{told}");
+    for (checks, expected) in [
+        (r#"{"a": {}, "a": {}}"#, "/a: this member is given twice"),
+        ("{\n,}", "line 2 column 1"),
+        ("[]", "must be an object, not an array"),
+        (r#"{"a": 1}"#, "check a: must be an object, not a number"),
+    ] {
+        let (is_done, told) = run(first.as_bytes(), checks);
+        assert!(!is_done && told.contains(expected), "{told}");
+    }
+}
