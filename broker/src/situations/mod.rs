@@ -157,6 +157,13 @@ pub(crate) struct Owner<'a> {
 }
 
 impl Stage {
+    fn read(&self, kind: Kind, name: &str, text: &str) -> Result<Plan, ApiError> {
+        match kind {
+            Kind::Checks => checks::read(&self.host, name, text),
+            Kind::Rules => rules::read(&self.host, name, text),
+        }
+    }
+
     fn connection(&self) -> u64 {
         self.next_connection.fetch_sub(1, Ordering::Relaxed)
     }
@@ -196,7 +203,7 @@ impl Situations {
             let Some((kind, name)) = kind_and_name(tenant::outside(&client)) else { continue };
             let owner = tenant.as_deref().unwrap_or_default().into();
             let key = Key { kind, tenant: owner, name: name.into() };
-            match self.read(kind, name, &stored.document) {
+            match self.stage.read(kind, name, &stored.document) {
                 Ok(plan) => {
                     let figures = Figures::default();
                     figures.pause(stored.is_paused);
@@ -213,13 +220,6 @@ impl Situations {
                     );
                 }
             }
-        }
-    }
-
-    fn read(&self, kind: Kind, name: &str, text: &str) -> Result<Plan, ApiError> {
-        match kind {
-            Kind::Checks => checks::read(&self.stage.host, name, text),
-            Kind::Rules => rules::read(&self.stage.host, name, text),
         }
     }
 
@@ -264,7 +264,10 @@ impl Situations {
         text: &str,
     ) -> Result<(String, bool), ApiError> {
         self.check_name(kind, name)?;
-        let plan = self.read(kind, name, text)?;
+        // A program takes a while to compile, for which no connection is to wait.
+        let (stage, of, document) = (Arc::clone(&self.stage), name.to_owned(), text.to_owned());
+        let read = self.stage.host.runtime.spawn_blocking(move || stage.read(kind, &of, &document));
+        let plan = read.await.map_err(|_| ApiError::Internal("the reading of a document panicked"))??;
         self.check_cost(&plan)?;
         let _alone = self.changes.lock().await;
         let key = Self::key(kind, owner, name);

@@ -373,7 +373,7 @@ impl Machine {
         self.check_words(0)
     }
 
-    /// Whether so many words more are within the bound.
+    /// Refuses as many words more where that is beyond the bound.
     fn check_words(&self, more: usize) -> Result<(), Error> {
         let max = self.setting.bounds.words;
         if self.words() + self.text_bytes + more > max { Err(Error::Words(max)) } else { Ok(()) }
