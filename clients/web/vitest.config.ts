@@ -8,10 +8,10 @@ export default mergeConfig(
   defineConfig({
     test: {
       include: ["tests/**/*.test.ts"],
-      testTimeout: 120_000,
-      hookTimeout: 120_000,
+      testTimeout: 240_000,
+      hookTimeout: 240_000,
       // A second, which is the default, is not much for a page on a machine that builds something.
-      expect: { poll: { timeout: 20_000 } },
+      expect: { poll: { timeout: 60_000 } },
       // Browsers beside each other on two cores wait for each other.
       fileParallelism: false,
     },

@@ -149,8 +149,8 @@ impl Running {
             Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), index, 1)
         });
         let (first, second) = restored.clients.into_iter().partition(|client| &*client.name == "a");
-        shards[FIRST].restore(first, &restored.live, restored.timeline);
-        shards[SECOND].restore(second, &restored.live, restored.timeline);
+        shards[FIRST].restore(first, &restored.live, &restored.findings, restored.timeline);
+        shards[SECOND].restore(second, &restored.live, &restored.findings, restored.timeline);
         let subscriptions =
             SubscriptionReader::new(World::Planar, config.limits.clone(), config.outbox.overflow)
                 .with_store(true);

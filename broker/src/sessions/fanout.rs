@@ -9,6 +9,7 @@ use matcher::subscription::SubscriptionId;
 use matcher::violated;
 
 use super::audit::{Dispatched, EntryId};
+use super::findings::Dealt;
 use super::listing::MEMBER_BYTES;
 use super::slots::Slots;
 use super::{Held, Sessions};
@@ -52,11 +53,19 @@ impl Sessions {
 
     /// Deals the `index`-th event of the batch out: once to each client, with all subscriptions that it satisfies.
     pub(crate) fn deliver(&mut self, index: usize, published: &Arc<Published>) {
+        let dealt = published.origin.as_ref().map_or(Dealt::Nowhere, |origin| self.dealt(origin));
+        if dealt == Dealt::Here {
+            return;
+        }
         if let Some(origin) = &published.origin {
             self.record_origin(origin);
         }
-        if let Some(live) = &published.live {
-            return self.announce(index, published, live);
+        match &published.live {
+            Some(live) if dealt == Dealt::Nowhere => return self.announce(index, published, live),
+            // What was live at the start has come to all.
+            Some(live) if self.is_live(live) => return,
+            // Its life is over, and it is told nonetheless.
+            Some(_) | None => {}
         }
         let row = self.rows.row(index);
         if row.is_empty() {

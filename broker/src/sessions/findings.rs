@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Sessions;
-use crate::model::event::Origin;
+use crate::model::event::{Live, Origin};
 use crate::store::{StoredStanding, StoredState};
 
 /// What a situation knows.
@@ -15,7 +15,64 @@ pub(crate) struct State {
     pub(crate) stored: StoredState,
 }
 
+/// How far each shard had got with the findings of a situation.
+pub(crate) struct RestoredFindings {
+    /// The situation's version.
+    pub(super) version: Arc<str>,
+    /// What each shard has written, by its place.
+    pub(super) dealt: Vec<(Arc<str>, StoredStanding)>,
+}
+
+/// Whether another run of the broker has dealt a finding out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Dealt {
+    /// No shard has.
+    Nowhere,
+    /// This shard has, so that its clients have got it.
+    Here,
+    /// Another one has, so that this is its turn. If the finding is live, its life has begun.
+    Elsewhere,
+}
+
+/// The last findings of a situation that another run of the broker dealt out.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastDealt {
+    here: u64,
+    anywhere: u64,
+}
+
 impl Sessions {
+    /// Takes up how far the shards had got, where some had got further than others.
+    pub(super) fn restore_findings(&mut self, found: &[RestoredFindings]) {
+        for RestoredFindings { version, dealt } in found {
+            let number = |(_, standing): &(Arc<str>, StoredStanding)| standing.sequence;
+            let here = dealt.iter().find(|(place, _)| **place == *self.place).map_or(0, number);
+            let anywhere = dealt.iter().map(number).max().unwrap_or(0);
+            if anywhere > told_by_all(dealt) {
+                self.dealt.insert(Arc::clone(version), LastDealt { here, anywhere });
+            }
+        }
+    }
+
+    /// Whether another run has dealt a finding out.
+    pub(super) fn dealt(&mut self, origin: &Origin) -> Dealt {
+        match self.dealt.get(&origin.version) {
+            Some(last) if origin.number <= last.here => Dealt::Here,
+            Some(last) if origin.number <= last.anywhere => Dealt::Elsewhere,
+            Some(_) => {
+                self.dealt.remove(&origin.version);
+                Dealt::Nowhere
+            }
+            None => Dealt::Nowhere,
+        }
+    }
+
+    /// Whether this event is live, so that its object's newest event is this one.
+    pub(super) fn is_live(&self, live: &Live) -> bool {
+        let known = self.tracker.live_of(&live.object).and_then(|published| published.live.as_ref());
+        known.is_some_and(|known| known.id == live.id)
+    }
+
     /// Writes with the deliveries of a finding that this shard has dealt it out. It stands where the standings of objects stand: what is
     /// inside a situation is its own affair.
     pub(super) fn record_origin(&mut self, origin: &Origin) {

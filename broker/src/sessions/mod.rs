@@ -136,6 +136,8 @@ pub(crate) struct Sessions {
     writes_live: bool,
     /// Names this shard among all.
     place: Box<str>,
+    /// How far another run had got with the findings of each situation, by its version, until this run is past that.
+    dealt: HashMap<Arc<str>, findings::LastDealt>,
     /// Work that another run of the broker did not come to the end of.
     unfinished: Unfinished,
     /// Deliveries of the batch at hand, counted once at its end.
@@ -429,6 +431,7 @@ impl Sessions {
             doubtful: Vec::new(),
             writes_live: index == 0 && disk.is_some(),
             place: findings::place(index, shards_count),
+            dealt: HashMap::new(),
             unfinished: Unfinished::default(),
             ledger: CommitBuffer::new(disk, delay, health, dropped_lives),
             deliveries_count: 0,

@@ -11,7 +11,7 @@ use matcher::violated;
 
 use super::allowance::Wanted;
 use super::durable::{Durable, bounds_of};
-use super::findings::told_by_all;
+use super::findings::{RestoredFindings, told_by_all};
 use super::{Activity, Client, Held, Recent, Sessions, weight};
 use crate::budget::Kind;
 use crate::config::{Config, Limits};
@@ -38,6 +38,8 @@ pub(crate) struct Restored {
     pub(crate) live: Vec<RestoredLive>,
     /// Situations, whose clients are among those.
     pub(crate) situations: Vec<RestoredSituation>,
+    /// How far each shard had got with what those found.
+    pub(crate) findings: Vec<RestoredFindings>,
     /// The time that follows from the data on disk.
     pub(crate) timeline: Option<Timeline>,
 }
@@ -80,6 +82,7 @@ pub(crate) struct RestoredClient {
     kept: Vec<(RecoveredMatch, Arc<Body>)>,
     /// The situation whose client it is.
     situation: Option<RestoredSituation>,
+    findings: Option<RestoredFindings>,
 }
 
 /// Work that a run of the broker left to the next, which does it first of all.
@@ -161,7 +164,8 @@ impl Restored {
         let clients = clients.map(|client| RestoredClient::read(client, config, &reader, zones, &mut bodies));
         let mut clients = clients.collect::<Result<Vec<_>, _>>()?;
         let situations = clients.iter_mut().filter_map(|client| client.situation.take()).collect();
-        Ok(Self { clients, live, situations, timeline: Some(timeline) })
+        let findings = clients.iter_mut().filter_map(|client| client.findings.take()).collect();
+        Ok(Self { clients, live, situations, findings, timeline: Some(timeline) })
     }
 }
 
@@ -191,7 +195,7 @@ impl RestoredClient {
         });
         let push = push.transpose()?;
         let behalf = Behalf { tenant: tenant_of(config, &name), confinement: confinement.as_ref() };
-        let mut situation = None;
+        let (mut situation, mut findings) = (None, None);
         let is_own = tenant::is_own(tenant::outside(&name));
         let subscriptions = subscriptions.into_iter().map(|mut one| {
             let prepared =
@@ -202,15 +206,17 @@ impl RestoredClient {
                 why: refusal.problem().detail.unwrap_or_default(),
             })?;
             if let Some(stored) = &prepared.situation {
+                let dealt = std::mem::take(&mut one.standings);
                 situation = Some(RestoredSituation {
                     client: Arc::clone(&name),
                     version: Arc::clone(&one.id),
                     stored: stored.clone(),
                     tenant: behalf.tenant.map(Arc::from),
                     confinement: behalf.confinement.cloned(),
-                    told: told_by_all(&std::mem::take(&mut one.standings)),
+                    told: told_by_all(&dealt),
                     state: state.take_if(|(version, _)| *version == one.id).map(|(_, state)| state),
                 });
+                findings = Some(RestoredFindings { version: Arc::clone(&one.id), dealt });
             }
             Ok((prepared, one.standings))
         });
@@ -229,6 +235,7 @@ impl RestoredClient {
             subscriptions,
             kept,
             situation,
+            findings,
         })
     }
 }
@@ -331,8 +338,10 @@ impl Sessions {
         &mut self,
         clients: Vec<RestoredClient>,
         live: &[RestoredLive],
+        findings: &[RestoredFindings],
         timeline: Option<Timeline>,
     ) {
+        self.restore_findings(findings);
         self.timeline = timeline.unwrap_or(self.timeline);
         self.now = self.moment(clock::now());
         self.unix_ms = self.timeline.unix_ms();
@@ -365,8 +374,17 @@ impl Sessions {
     }
 
     fn restore_client(&mut self, restored: RestoredClient) {
-        let RestoredClient { name, session, confinement, position, push, subscriptions, kept, situation: _ } =
-            restored;
+        let RestoredClient {
+            name,
+            session,
+            confinement,
+            position,
+            push,
+            subscriptions,
+            kept,
+            situation: _,
+            findings: _,
+        } = restored;
         let permit = self.client_limit.acquire_again(&name);
         // There are as many numbers as there ever were.
         let Ok(id) = self.enter(&name, Some(permit)) else {

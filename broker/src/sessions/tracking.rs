@@ -133,7 +133,8 @@ impl Sessions {
         self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
         let took = clock::now().saturating_duration_since(began);
         // A durable subscription that knows it already has no standing that changes, and its end will be written.
-        if self.writes_live || self.tracker.is_recorded(object) {
+        // A shard that has written that it dealt a finding out has written the finding, too.
+        if self.writes_live || self.tracker.is_recorded(object) || published.origin.is_some() {
             self.ledger.concern(object);
             self.ledger.expect(published.body.text.len());
         }

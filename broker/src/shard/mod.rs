@@ -163,7 +163,8 @@ impl Shards {
             has_store |= disk.is_some();
             let seed = hash.hash_one(index);
             let mut sessions = Sessions::new(engine, config, shared, disk, index, seed);
-            sessions.restore(std::mem::take(&mut dealt[index]), &restored.live, restored.timeline);
+            let clients = std::mem::take(&mut dealt[index]);
+            sessions.restore(clients, &restored.live, &restored.findings, restored.timeline);
             let load = Arc::new(Load::new(shared.metrics.started));
             let shard = Shard::new(
                 sessions,

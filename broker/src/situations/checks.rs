@@ -220,6 +220,10 @@ impl Logic for Checking {
         self.held.front().map(|(_, offset)| *offset)
     }
 
+    fn ahead(&self) -> u64 {
+        self.checker.ahead()
+    }
+
     fn evaluations(&self) -> u64 {
         self.checker.evaluations()
     }

@@ -35,6 +35,8 @@ pub(super) struct Figures {
     pub(super) marked: AtomicU64,
     /// Events that were to be held for it and went on before its verdict.
     pub(super) passed: AtomicU64,
+    /// Events that it left out, for they were dated too far ahead.
+    pub(super) ahead: AtomicU64,
     /// Constraints in its store; the largest number where it has no store.
     pub(super) stored: AtomicU64,
     /// How often it began anew, since inputs were lost.
@@ -153,6 +155,7 @@ impl Figures {
             dropped: of(&self.dropped),
             marked: of(&self.marked),
             passed: of(&self.passed),
+            ahead: of(&self.ahead),
             restarts: of(&self.restarts),
             took_s: Duration::from_nanos(of(&self.took_ns)).as_secs_f64(),
             queued: of(&self.queued),
@@ -180,6 +183,7 @@ impl Figures {
             dropped: of(&self.dropped),
             marked: of(&self.marked),
             passed: of(&self.passed),
+            ahead: of(&self.ahead),
             restarts: of(&self.restarts),
             constraints: Some(of(&self.stored)).filter(|count| *count != u64::MAX),
             paused: self.is_paused.load(Ordering::Relaxed),

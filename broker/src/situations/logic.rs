@@ -102,6 +102,9 @@ pub(crate) trait Logic: Send {
         None
     }
 
+    /// How many inputs were left out, for they are dated too far ahead.
+    fn ahead(&self) -> u64;
+
     /// How many evaluations the inputs caused.
     fn evaluations(&self) -> u64;
 

@@ -40,7 +40,7 @@ impl Work {
         let mut texts = Vec::new();
         let mut events = Vec::new();
         let by = self.situation.by();
-        let (mut offset, mut index) = (0, 0);
+        let (mut offset, mut index, mut last) = (0, 0, self.told);
         for finding in findings {
             index = if finding.offset == offset { index + 1 } else { 0 };
             offset = finding.offset;
@@ -48,6 +48,7 @@ impl Work {
             if number <= self.told || index >> FINDINGS_BITS > 0 {
                 continue;
             }
+            last = number;
             match self.event(&finding, &by, number) {
                 Ok(published) => {
                     texts.push((published.body.text.clone(), finding.rule));
@@ -74,6 +75,8 @@ impl Work {
             }
         }
         receipt.settled().await?;
+        // Its session may come again in this run, too.
+        self.told = last;
         self.stage.host.metrics.events.add(count);
         for (text, rule) in texts {
             self.situation.figures.found(text, rule);

@@ -64,6 +64,8 @@ struct Ruling {
     known: Known,
     /// Facts that were added.
     evaluations: u64,
+    /// Inputs that are dated too far ahead.
+    ahead: u64,
     /// Inputs since what it knows was kept.
     inputs: u64,
     problem: Option<String>,
@@ -112,6 +114,7 @@ impl Ruling {
             session,
             known,
             evaluations: 0,
+            ahead: 0,
             inputs: 0,
             problem: None,
         }
@@ -241,10 +244,7 @@ impl Logic for Ruling {
             Clock::Event => input.time_ms,
         };
         if at_ms > input.arrived_ms.saturating_add(AHEAD_MS_MAX) {
-            self.problem = Some(format!(
-                "event {} is dated more than a minute ahead, so that it became no fact",
-                &*input.id
-            ));
+            self.ahead += 1;
             return Ok(());
         }
         let now_ms = self.known.now_ms.map_or(at_ms, |now_ms| now_ms.max(at_ms));
@@ -312,6 +312,10 @@ impl Logic for Ruling {
 
     fn stored(&self) -> Option<u64> {
         Some(self.session.count() as u64)
+    }
+
+    fn ahead(&self) -> u64 {
+        self.ahead
     }
 
     fn evaluations(&self) -> u64 {

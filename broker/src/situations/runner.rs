@@ -105,7 +105,7 @@ pub(super) struct Work {
     measure_at: Instant,
     /// The id of the subscription, as JSON.
     name: String,
-    /// The number of the last finding of another run.
+    /// The number of the last finding that is told.
     pub(super) told: u64,
     /// What it knew when that was kept last.
     state: Option<StoredState>,
@@ -294,7 +294,8 @@ impl Work {
                         }
                         let input = Input::of(&stage.host.features, &delivery.body, delivery.offset);
                         let Ok(input) = input else { continue };
-                        let (began, before) = (Instant::now(), logic.evaluations());
+                        let id = Arc::clone(&input.id);
+                        let (began, before, ahead) = (Instant::now(), logic.evaluations(), logic.ahead());
                         let taken = logic.take(Arc::new(input), &mut findings);
                         figures.inputs.fetch_add(1, Ordering::Relaxed);
                         let evaluations = logic.evaluations() - before;
@@ -302,6 +303,10 @@ impl Work {
                             figures.took(began.elapsed(), logic.engine());
                         }
                         figures.evaluations.fetch_add(evaluations, Ordering::Relaxed);
+                        if logic.ahead() > ahead {
+                            figures.ahead.fetch_add(1, Ordering::Relaxed);
+                            figures.problem(format!("event {id} is dated more than a minute ahead of its arrival, so that it was left out"));
+                        }
                         if let Some(problem) = logic.problem() {
                             figures.dropped.fetch_add(1, Ordering::Relaxed);
                             figures.problem(problem);

@@ -25,6 +25,7 @@ pub(super) struct Sums {
     pub(super) dropped: u64,
     pub(super) marked: u64,
     pub(super) passed: u64,
+    pub(super) ahead: u64,
     pub(super) restarts: u64,
     pub(super) took_s: f64,
     pub(super) queued: u64,
@@ -38,6 +39,7 @@ impl AddAssign for Sums {
         self.dropped += other.dropped;
         self.marked += other.marked;
         self.passed += other.passed;
+        self.ahead += other.ahead;
         self.restarts += other.restarts;
         self.took_s += other.took_s;
         self.queued += other.queued;
@@ -47,7 +49,7 @@ impl AddAssign for Sums {
 /// Name, type and meaning of each figure, and where it is among the sums.
 type Figure = (&'static str, &'static str, &'static str, fn(&Sums) -> String);
 
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 10] = [
     ("inputs_total", "counter", "Events that came to situations.", |sums| sums.inputs.to_string()),
     ("evaluations_total", "counter", "Evaluations of situations.", |sums| sums.evaluations.to_string()),
     ("published_total", "counter", "Findings that situations published.", |sums| sums.published.to_string()),
@@ -58,6 +60,12 @@ const FIGURES: [Figure; 9] = [
     ("passed_total", "counter", "Events that situations were to hold and that went on before.", |sums| {
         sums.passed.to_string()
     }),
+    (
+        "ahead_total",
+        "counter",
+        "Events that situations left out, for they were dated more than a minute ahead.",
+        |sums| sums.ahead.to_string(),
+    ),
     ("restarts_total", "counter", "Times that situations began anew with nothing in them.", |sums| {
         sums.restarts.to_string()
     }),

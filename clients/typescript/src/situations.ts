@@ -27,6 +27,8 @@ export interface SituationActivity {
   readonly marked: number;
   /** Events that were to be held until they were evaluated, and went on before. */
   readonly passed: number;
+  /** Events whose `time` was more than a minute ahead of their arrival, so that a clock of events left them out. */
+  readonly ahead: number;
   /** How often it began anew, for inputs were lost. */
   readonly restarts: number;
   /** Constraints in the store of a rule set. */

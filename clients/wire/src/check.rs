@@ -150,6 +150,9 @@ pub struct SituationActivity {
     /// Events that were to be held until they were evaluated, and went on before.
     #[serde(default)]
     pub passed: u64,
+    /// Events whose `time` was more than a minute ahead of their arrival, so that a clock of events left them out.
+    #[serde(default)]
+    pub ahead: u64,
     /// How often it began anew, for inputs were lost.
     pub restarts: u64,
     /// Constraints in the store of a rule set.

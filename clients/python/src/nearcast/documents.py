@@ -158,6 +158,7 @@ class _SituationActivity(TypedDict):
     dropped: int
     marked: int
     passed: int
+    ahead: int
     restarts: int
     paused: bool
 

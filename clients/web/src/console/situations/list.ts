@@ -21,6 +21,7 @@ export interface Activity {
   readonly dropped: number;
   readonly marked: number;
   readonly passed: number;
+  readonly ahead: number;
   readonly restarts: number;
   /** Of a rule set: how many are in its store. */
   readonly constraints?: number;

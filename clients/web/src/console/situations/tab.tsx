@@ -70,7 +70,7 @@ export function SituationsTab<Shown extends Situation>({
 
 /** What a check or a rule set has done. */
 export function ActivityFacts({ activity, all = false }: { readonly activity: Activity; readonly all?: boolean }) {
-  const { inputs, evaluations, published, queued, mean_us, p99_us, dropped, marked, passed, restarts, engine, constraints } = activity;
+  const { inputs, evaluations, published, queued, mean_us, p99_us, dropped, marked, passed, ahead, restarts, engine, constraints } = activity;
   const facts: (readonly [string, string])[] = [
     ["inputs", count(inputs)],
     [constraints === undefined ? "evaluations" : "facts", count(evaluations)],
@@ -83,6 +83,7 @@ export function ActivityFacts({ activity, all = false }: { readonly activity: Ac
   const holds = all && constraints === undefined;
   if (holds || marked > 0) facts.push(["marked", count(marked)]);
   if (holds || passed > 0) facts.push(["passed", count(passed)]);
+  if (ahead > 0) facts.push(["dated ahead", count(ahead)]);
   if (all || restarts > 0) facts.push(["restarts", count(restarts)]);
   if (all) facts.push(["engine", engine]);
   return (
