@@ -1,0 +1,1 @@
+//! Networks of binary constraints, and algorithms that make them arc consistent.
