@@ -10,7 +10,47 @@ struct Run<'a> {
     deleted: Vec<(u32, u32)>,
 }
 
-pub(super) fn enforce(network: &Network, domains: &Domains) -> Outcome {
+/// What each value of each side of each relation of a network supports: what AC4 needs beside the network, and may keep from one run to
+/// the next.
+#[derive(Clone, Debug)]
+pub struct Ac4Lists {
+    lists: Vec<u32>,
+    /// Where each list begins, by the numbers of the counts of rows, and an end.
+    lists_at: Vec<u32>,
+}
+
+impl Ac4Lists {
+    /// Makes the lists: as much time and memory as the relations have tuples, twice.
+    #[must_use]
+    pub fn new(network: &Network) -> Self {
+        let counts = network.counts();
+        let mut lists_at = Vec::with_capacity(counts.len() + 1);
+        let mut lists = Vec::with_capacity(counts.iter().map(|count| *count as usize).sum());
+        lists_at.push(0);
+        for half in network.matrices().iter().flat_map(|matrix| matrix.halves) {
+            for value in 0..half.values_count {
+                lists.extend(bits(network.row(half, value)));
+                lists_at.push(number(lists.len()));
+            }
+        }
+        Self { lists, lists_at }
+    }
+
+    fn list(&self, idx: u32) -> &[u32] {
+        &self.lists[self.lists_at[idx as usize] as usize..self.lists_at[idx as usize + 1] as usize]
+    }
+
+    /// Removes all values without a support, as [`super::Algorithm::enforce`] does.
+    ///
+    /// # Panics
+    /// Perhaps, if the lists are those of another network.
+    #[must_use]
+    pub fn enforce(&self, network: &Network, domains: &Domains) -> Outcome {
+        enforce(network, domains, self)
+    }
+}
+
+fn enforce(network: &Network, domains: &Domains, lists: &Ac4Lists) -> Outcome {
     let words: Vec<_> = domains.words.iter().zip(network.unbarred()).map(|(left, ok)| left & ok).collect();
     let variables = 0..number(network.variables_count());
     let size = |variable| words[network.words(variable)].iter().map(|word| word.count_ones()).sum();
@@ -27,7 +67,6 @@ pub(super) fn enforce(network: &Network, domains: &Domains) -> Outcome {
             count(network, &words, &sizes, constraint, side, &mut counters);
         }
     }
-    let (lists_at, lists) = lists(network);
     let mut run = Run { network, words, sizes, deleted: Vec::new() };
     for (idx, constraint) in network.constraints().iter().enumerate() {
         for (side, variable) in constraint.scope.into_iter().enumerate() {
@@ -46,9 +85,8 @@ pub(super) fn enforce(network: &Network, domains: &Domains) -> Outcome {
         while done < end {
             let (variable, value) = run.deleted[done];
             for arc in network.arcs(variable) {
-                let list = (arc.own_half.counts_at + value) as usize;
                 let begin = counters_at[2 * arc.constraint as usize + 1 - arc.side as usize];
-                for supported in &lists[lists_at[list] as usize..lists_at[list + 1] as usize] {
+                for supported in lists.list(arc.own_half.counts_at + value) {
                     let counter = &mut counters[begin + *supported as usize];
                     *counter -= 1;
                     if *counter == 0 && !run.delete(arc.other, *supported) {
@@ -84,20 +122,6 @@ fn count(
         let row = network.row(half, value).iter().zip(other);
         row.map(|(supports, left)| (supports & left).count_ones()).sum::<u32>()
     }));
-}
-
-/// What each value of each side of each relation supports, in one array, and where it begins.
-fn lists(network: &Network) -> (Vec<u32>, Vec<u32>) {
-    let mut lists_at = Vec::with_capacity(network.counts().len() + 1);
-    let mut lists = Vec::with_capacity(network.counts().iter().map(|count| *count as usize).sum());
-    lists_at.push(0);
-    for half in network.matrices().iter().flat_map(|matrix| matrix.halves) {
-        for value in 0..half.values_count {
-            lists.extend(bits(network.row(half, value)));
-            lists_at.push(number(lists.len()));
-        }
-    }
-    (lists_at, lists)
 }
 
 impl Run<'_> {

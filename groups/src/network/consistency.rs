@@ -1,6 +1,6 @@
 //! What all algorithms have in common, and singleton arc consistency on top of them.
 
-use super::{Domains, Network, ac3bit, ac4, ne};
+use super::{Ac4Lists, Domains, Network, ac3bit, ne};
 
 /// An algorithm that makes a network arc consistent. All leave the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub enum Algorithm {
     /// AC4: counters of supports, and lists of what each value supports.
     ///
     /// Source: Mohr and Henderson, "Arc and path consistency revisited", Artificial Intelligence 28 (1986). The lists are those of the
-    /// relations, which constraints share.
+    /// relations, which constraints share; [`Ac4Lists`] can be kept.
     Ac4,
     /// AC3bit+rm: supports as bits, tested a word at a time, and where the last one was found.
     ///
@@ -44,7 +44,7 @@ impl Algorithm {
     #[must_use]
     pub fn enforce(self, network: &Network, domains: &Domains) -> Outcome {
         match self {
-            Self::Ac4 => ac4::enforce(network, domains),
+            Self::Ac4 => Ac4Lists::new(network).enforce(network, domains),
             Self::Ac3Bit => ac3bit::enforce(network, domains),
             Self::Ac4Gpu => ne::Model::build(network, domains).ac4gpu().of(network),
             Self::Ac4GpuPlus => ne::Model::build(network, domains).ac4gpu_plus().of(network),

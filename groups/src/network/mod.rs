@@ -31,6 +31,7 @@ pub mod ne;
 mod search;
 pub mod xcsp;
 
+pub use ac4::Ac4Lists;
 pub use builder::{
     Builder, CONSTRAINTS_MAX, Domain, PAIRS_MAX, Relation, Table, TooLarge, VALUES_MAX, Variable,
 };
