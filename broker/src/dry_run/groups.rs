@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 use groups::network::{Algorithm, Domains, Found, Network, search, xcsp};
 use serde_json::{Map, Value, json};
 
-/// Most values that a search tries: the better part of an hour.
+/// Most values that a search tries: twenty minutes where there are some hundred constraints.
 const SEARCH_NODES_MAX: u64 = 100_000_000;
 
 /// Arguments of `nearcast groups solve`.

@@ -69,7 +69,7 @@ pub fn search(network: &Network, domains: &Domains, nodes_max: u64) -> Found {
     }
 }
 
-/// The variable to branch on; `None` if each has one value.
+/// The variable to branch on; `None` if no two that stand in a constraint have several values: then any of those will do.
 fn pick(network: &Network, propagator: &Propagator<'_>, weights: &[u64]) -> Option<u32> {
     let mut best = None::<(u64, u64, u32)>;
     for variable in 0..number(network.variables_count()) {
@@ -86,5 +86,5 @@ fn pick(network: &Network, propagator: &Propagator<'_>, weights: &[u64]) -> Opti
             best = Some((size, weight, variable));
         }
     }
-    best.map(|(.., variable)| variable)
+    best.filter(|(_, weight, _)| *weight > 0).map(|(.., variable)| variable)
 }
