@@ -95,10 +95,10 @@ pub enum Rules {
     Translate(TranslateArguments),
 }
 
-/// What is done with groups.
+/// Verbs for groups.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Groups {
-    /// Remove the values that no constraint of an instance allows, and print what is left.
+    /// Remove the values that no constraint of an instance allows, and print how many were removed.
     Solve(SolveArguments),
 }
 

@@ -1,4 +1,4 @@
-//! What arc consistency costs by each algorithm. See `benches/README.md`.
+//! The cost of arc consistency by each algorithm. See `benches/README.md`.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use benches::engines::process::{machine, profile};
 use benches::engines::report::digits;
 
 /// Makes instances of the Lecoutre series arc consistent by each algorithm in turns, from the start and after each assignment of one
-/// variable, holds what is left against what is expected, and prints Markdown tables.
+/// variable, compares the values that are left with the expected ones, and prints Markdown tables.
 #[derive(Debug, Parser)]
 struct Args {
     /// Two rounds, for a look.
@@ -36,16 +36,16 @@ struct Args {
     csv: Option<PathBuf>,
 }
 
-/// What is timed, in the order of the columns.
+/// The names of the figures from the start, in the order of the columns.
 const TIMED: [&str; 7] = ["read", "ac4", "ac4 with its lists made", "ac3bit", "build", "ac4gpu", "ac4gpu+"];
 
-/// What is timed after assignments.
+/// The names of the figures after assignments.
 const ASSIGNED: [&str; 2] = ["ac4 with its lists made", "ac3bit"];
 
 /// How long a figure is measured for at least.
 const MEASURED_FOR: Duration = Duration::from_millis(4);
 
-/// An instance, and what is known of it.
+/// An instance, with the expected results.
 struct Instance {
     name: String,
     text: String,
@@ -56,7 +56,7 @@ struct Instance {
     assigned: Vec<(Domains, Option<usize>)>,
 }
 
-/// A figure: what was timed of which instance, and the microseconds of each round.
+/// A figure of an instance: microseconds in each round.
 struct Figure {
     section: &'static str,
     instance: String,
@@ -101,7 +101,7 @@ fn instances(folder: &Path) -> anyhow::Result<Vec<Instance>> {
     Ok(instances)
 }
 
-/// The mean time of something, in microseconds, with what it makes dropped outside of the time.
+/// The mean time of a run in microseconds. Preparing it and dropping its result are not timed.
 fn mean_us<P, T>(mut prepare: impl FnMut() -> P, mut run: impl FnMut(P) -> T) -> f64 {
     let (mut total, mut count) = (Duration::ZERO, 0_u32);
     while total < MEASURED_FOR {

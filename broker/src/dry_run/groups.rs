@@ -60,11 +60,11 @@ impl From<AlgorithmArgument> for Algorithm {
     }
 }
 
-/// Makes an instance arc consistent, and prints what that leaves as one JSON document.
+/// Makes an instance arc consistent, and prints the result as one JSON document.
 ///
 /// # Errors
-/// A file that cannot be read or is too large, a fault of the instance with its line, an assignment of what there is not, and a search
-/// that ends without an answer.
+/// A file that cannot be read or is too large, a fault of the instance with its line, an assignment of an unknown variable or value, and
+/// a search that ends without an answer.
 pub fn solve(arguments: &SolveArguments) -> anyhow::Result<()> {
     let SolveArguments { instance: path, algorithm, assign, search: is_searched } = arguments;
     let text = read(path)?;

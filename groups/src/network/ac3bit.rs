@@ -1,10 +1,10 @@
 //! AC3bit+rm, see [`super::Algorithm::Ac3Bit`]: a propagator that can be taken back, for search as well.
 //!
-//! Changed variables wait in a queue, and each revises its neighbours. Three things are done beside the paper's:
+//! Changed variables wait in a queue, and each revises its neighbours. Three things are added to the paper's algorithm:
 //!
 //! - A revision that cannot remove anything is left out: every value has had at least as many supports as the emptiest row that has
 //!   any, and the changed variable has lost fewer values than that. (Boussemart, Hemery and Lecoutre, "Revision ordering heuristics for
-//!   the constraint satisfaction problem", 2004.) Values whose rows are empty go at the beginning.
+//!   the constraint satisfaction problem", 2004.) Values with empty rows are removed at the beginning.
 //! - Where the changed variable has fewer values than its neighbour, the union of their rows is made instead of testing each value.
 //! - Rows of one word need no residue.
 
@@ -73,7 +73,7 @@ impl<'a> Propagator<'a> {
         }
     }
 
-    /// Propagates everything for the first time; how often it went over the queue.
+    /// Propagates everything for the first time; returns how often it went over the queue, this first time included.
     pub(super) fn begin(&mut self) -> Result<u64, WipeOut> {
         let network = self.network;
         for constraint in network.constraints() {
@@ -108,7 +108,7 @@ impl<'a> Propagator<'a> {
         }
     }
 
-    /// Propagates what has changed; how often it went over the queue. After a wipe-out nothing is queued.
+    /// Propagates all changes; returns how often it went over the queue. After a wipe-out nothing is queued.
     pub(super) fn propagate(&mut self) -> Result<u64, WipeOut> {
         let (mut loops, mut next) = (0, 0);
         while next < self.queue.len() {
@@ -135,7 +135,7 @@ impl<'a> Propagator<'a> {
         }
     }
 
-    /// Takes from all neighbours what has no support at a variable; or the constraint at which one has nothing left.
+    /// Removes from all neighbours the values without a support at a variable. Fails with the constraint that emptied a neighbour.
     fn revise_neighbours(&mut self, variable: u32) -> Result<(), u32> {
         let network = self.network;
         let own = network.words(variable);
@@ -158,7 +158,7 @@ impl<'a> Propagator<'a> {
         Ok(())
     }
 
-    /// Leaves a neighbour what the rows of a variable's values have together.
+    /// Intersects a neighbour with the union of the rows of a variable's values; returns whether values are left.
     fn revise_by_union(&mut self, arc: &Arc, own: std::ops::Range<usize>) -> bool {
         let network = self.network;
         let row_words = arc.own_half.row_words as usize;
@@ -179,7 +179,7 @@ impl<'a> Propagator<'a> {
         true
     }
 
-    /// Tests each value of a neighbour of a variable that is one word.
+    /// Tests each value of a neighbour of a variable that is one word; returns whether values are left.
     fn revise_by_word(&mut self, arc: &Arc, own: usize) -> bool {
         let (network, supports) = (self.network, self.words[own]);
         let mut first = arc.half.rows_at as usize;
@@ -197,7 +197,7 @@ impl<'a> Propagator<'a> {
         true
     }
 
-    /// Tests each value of a neighbour, first where its last support was.
+    /// Tests each value of a neighbour, first where its last support was; returns whether values are left.
     fn revise_by_residues(&mut self, arc: &Arc, own: std::ops::Range<usize>, arc_idx: usize) -> bool {
         let network = self.network;
         let residues = self.residues_at[arc_idx] as usize;
@@ -223,7 +223,7 @@ impl<'a> Propagator<'a> {
         true
     }
 
-    /// Leaves of a word of a variable what is kept, and queues the variable; whether it has a value left.
+    /// Intersects a word of a variable with `kept`, and queues the variable; returns whether values are left.
     fn keep(&mut self, variable: u32, at: usize, kept: u64) -> bool {
         let word = self.words[at];
         let size = self.sizes[variable as usize];
@@ -244,7 +244,7 @@ impl<'a> Propagator<'a> {
         bits(&self.words[self.network.words(variable)]).next()
     }
 
-    /// Leaves one value of a variable, which it has.
+    /// Removes all values of a variable but one that it has.
     pub(super) fn assign(&mut self, variable: u32, value: u32) {
         for (word, at) in (0_u32..).zip(self.network.words(variable)) {
             let kept = if word == value / 64 { 1 << (value % 64) } else { 0 };
@@ -254,18 +254,18 @@ impl<'a> Propagator<'a> {
         }
     }
 
-    /// Takes a value from a variable, which has it; whether it has another one.
+    /// Removes a value that a variable has; returns whether it has another one.
     pub(super) fn remove(&mut self, variable: u32, value: u32) -> bool {
         let at = self.network.words(variable).start + value as usize / 64;
         self.keep(variable, at, !(1 << (value % 64)))
     }
 
-    /// Where to go back to.
+    /// The present state, for [`Propagator::undo`].
     pub(super) fn mark(&self) -> usize {
         self.trail.len()
     }
 
-    /// Goes back; nothing may be queued.
+    /// Goes back to a state; nothing may be queued.
     pub(super) fn undo(&mut self, mark: usize) {
         for Change { variable, size, at, word } in self.trail.drain(mark..).rev() {
             self.words[at as usize] = word;

@@ -2,7 +2,7 @@
 
 use super::{Constraint, Domains, Network, Outcome, bits, number};
 
-/// A run: what is left, and what was deleted and has not been propagated.
+/// A run: the values that are left, and all deleted values in order.
 struct Run<'a> {
     network: &'a Network,
     words: Vec<u64>,
@@ -10,8 +10,8 @@ struct Run<'a> {
     deleted: Vec<(u32, u32)>,
 }
 
-/// What each value of each side of each relation of a network supports: what AC4 needs beside the network, and may keep from one run to
-/// the next.
+/// The lists of AC4: for each relation and each value of either side, the values that it supports. They depend on the network alone, so
+/// that they can be kept from one run to the next.
 #[derive(Clone, Debug)]
 pub struct Ac4Lists {
     lists: Vec<u32>,
@@ -59,7 +59,8 @@ fn enforce(network: &Network, domains: &Domains, lists: &Ac4Lists) -> Outcome {
         return Outcome { domains: None, loops: 1 };
     }
     // A constraint has a counter for each value of the one variable, then of the other.
-    let mut counters = Vec::new();
+    let slots = |constraint: &Constraint| constraint.scope.map(|variable| network.size(variable) as usize);
+    let mut counters = Vec::with_capacity(network.constraints().iter().flat_map(slots).sum());
     let mut counters_at = Vec::with_capacity(2 * network.constraints().len());
     for constraint in network.constraints() {
         for side in [0, 1] {
@@ -125,7 +126,7 @@ fn count(
 }
 
 impl Run<'_> {
-    /// Deletes a value, if it is left; whether others are left then.
+    /// Deletes a value, if it is left; returns whether others are.
     fn delete(&mut self, variable: u32, value: u32) -> bool {
         let word = &mut self.words[self.network.words(variable).start + value as usize / 64];
         let bit = 1 << (value % 64);

@@ -26,23 +26,23 @@ pub struct Variable(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Relation(u32);
 
-/// What the tuples of a relation are.
+/// The meaning of a relation's tuples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Table {
-    /// Those that are allowed.
+    /// The tuples are the allowed pairs.
     Supports,
-    /// Those that are not.
+    /// The tuples are the refused pairs.
     Conflicts,
 }
 
-/// A network has more of something than it may have.
+/// A network would have too many parts of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("more than {max} {what}")]
+#[error("more than {max} {parts}")]
 pub struct TooLarge {
     /// The most that there may be.
     pub max: usize,
-    /// Of what.
-    pub what: &'static str,
+    /// The name of the parts that are too many.
+    pub parts: &'static str,
 }
 
 /// Makes a [`Network`].
@@ -75,8 +75,8 @@ impl Default for Builder {
     }
 }
 
-fn bounded(count: usize, max: usize, what: &'static str) -> Result<usize, TooLarge> {
-    if count > max { Err(TooLarge { max, what }) } else { Ok(count) }
+fn bounded(count: usize, max: usize, parts: &'static str) -> Result<usize, TooLarge> {
+    if count > max { Err(TooLarge { max, parts }) } else { Ok(count) }
 }
 
 impl Builder {
@@ -284,7 +284,7 @@ impl Builder {
     }
 }
 
-/// What a relation between domains of these sizes counts for; one with nothing in it is there as well.
+/// How many pairs a relation between domains of these sizes counts for; an empty one counts as well.
 fn pairs(sizes: [u32; 2]) -> usize {
     sizes.map(|size| size.max(1) as usize).iter().product()
 }

@@ -1,11 +1,11 @@
-//! What all algorithms have in common, and singleton arc consistency on top of them.
+//! The common interface of all algorithms, and singleton arc consistency on top of them.
 
 use super::{Ac4Lists, Domains, Network, ac3bit, ne};
 
 /// An algorithm that makes a network arc consistent. All leave the same values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// AC4: counters of supports, and lists of what each value supports.
+    /// AC4: counters of supports, and for each value a list of the values that it supports.
     ///
     /// Source: Mohr and Henderson, "Arc and path consistency revisited", Artificial Intelligence 28 (1986). The lists are those of the
     /// relations, which constraints share; [`Ac4Lists`] can be kept.
@@ -23,13 +23,13 @@ pub enum Algorithm {
     Ac4GpuPlus,
 }
 
-/// What arc consistency leaves.
+/// The result of an algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// The values that are left; `None` if a variable has none.
     pub domains: Option<Domains>,
-    /// How often the algorithm went over what might be removed, the last time, which removed nothing, included. AC4 and the algorithms of
-    /// the N-E model remove in each loop what the one before left without support, and so need equally many.
+    /// How many loops the algorithm ran, the last, idle one included. AC4 and the algorithms of the N-E model remove in each loop the values
+    /// that the loop before left without support, and so run equally many.
     pub loops: u64,
 }
 

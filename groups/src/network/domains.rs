@@ -1,4 +1,4 @@
-//! Which values are left.
+//! The values that are left.
 
 use sha2::{Digest as _, Sha256};
 
@@ -64,7 +64,7 @@ impl Domains {
         network.nodes_count() - self.words.iter().map(|word| word.count_ones() as usize).sum::<usize>()
     }
 
-    /// The first 16 hexadecimal digits of the SHA-256 of what is left, as `name=value,value;name=..`: variables and values in the
+    /// The first 16 hexadecimal digits of the SHA-256 of the values that are left, as `name=value,value;name=..`: variables and values in the
     /// network's order.
     #[must_use]
     pub fn closure(&self, network: &Network) -> String {

@@ -1,4 +1,4 @@
-//! A solution, or that there is none.
+//! Search for a solution.
 
 use super::ac3bit::{Propagator, WipeOut};
 use super::{Domains, Network, number};
@@ -6,7 +6,7 @@ use super::{Domains, Network, number};
 /// Wipe-outs until the first restart.
 const RESTART_AFTER: u64 = 100;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// The place of each variable's value.

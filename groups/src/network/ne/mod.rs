@@ -1,7 +1,8 @@
 //! The N-E model of a network and the algorithms over it, as flat loops over arrays: one pass of a loop is one thread of a kernel.
 //!
 //! Source: Li, Li and Li, "A constraint network model and parallel arc consistency algorithms based on GPU", Journal of Computer Research
-//! and Development 54 (2017). Here they run one step after another on the processor. What is mended of the listings:
+//! and Development 54 (2017). Here they run one step after another on the processor. Two slips of the listings are mended, and the key of
+//! a counter is another one:
 //!
 //! - Procedure 4 (`BuildEdges`) multiplies the block by |dom(x0)|. The edges of a value of x0 are as many as x1 has values, so that the
 //!   stride has to be |dom(x1)|; the two are equal where the domains are.
@@ -68,7 +69,7 @@ pub struct Model {
     pub slots: Slots,
 }
 
-/// What an algorithm of the model leaves in it.
+/// The result of an algorithm over the model.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The nodes at the end.
@@ -80,7 +81,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// What is left, for the network of the model.
+    /// The result in terms of the network that the model was built from.
     #[must_use]
     pub fn of(self, network: &Network) -> Outcome {
         let Self { nodes, is_consistent, loops } = self;
@@ -109,7 +110,7 @@ fn exclusive_scan(lengths: &[u32]) -> Vec<u32> {
 
 impl Model {
     /// Algorithm 2, `BuildNE`: lengths, their scans, then nodes and edges. Takes time and memory with the pairs of values of all
-    /// constraints, 17 bytes each with what AC4GPU+ adds.
+    /// constraints, 17 bytes each with `m0` and `m1` of AC4GPU+.
     #[must_use]
     pub fn build(network: &Network, domains: &Domains) -> Self {
         let sizes: Vec<_> = (0..number(network.variables_count())).map(|x| network.size(x)).collect();

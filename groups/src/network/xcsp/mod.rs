@@ -1,7 +1,7 @@
 //! Reads networks of XCSP3: `var` and arrays of one dimension, `extension` over one or two variables, and groups of it.
 //!
 //! Source: Boussemart, Lecoutre, Audemard and Piette, "XCSP3: an integrated format for benchmarking combinatorial constrained problems",
-//! <https://xcsp.org>. A tuple with a value outside a variable's domain says nothing. What else XCSP3 has is refused by its name, and
+//! <https://xcsp.org>. A tuple with a value outside a variable's domain says nothing. Everything else of XCSP3 is refused by its name, and
 //! so is a document type. A document may be written by anybody: how much is read, and how much work it is, is bounded.
 
 mod source;
@@ -21,7 +21,7 @@ pub const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 /// Most tuples that are looked up in domains: those of a group once for each pair of domains.
 const TUPLES_MAX: usize = 1 << 26;
 
-/// What is wrong with a document.
+/// A fault of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct Fault {
@@ -34,7 +34,7 @@ pub struct Fault {
 /// Reads a document.
 ///
 /// # Errors
-/// The first [`Fault`]: XML that is not well-formed, what XCSP3 does not allow, what is not taken here, and what is too large.
+/// The first [`Fault`]: XML that is not well-formed, a breach of XCSP3, a part of XCSP3 that is not taken here, or too large a network.
 pub fn read(text: &str) -> Result<Network, Fault> {
     let mut source = Source::new(text);
     if text.len() > DOCUMENT_BYTES_MAX {
@@ -80,7 +80,7 @@ struct Reader<'a> {
     tuples_left: usize,
 }
 
-/// What an `id` is of.
+/// The variable or the array of an `id`.
 enum Named {
     Variable(Variable),
     Array(Vec<Variable>),
@@ -92,7 +92,7 @@ struct Extension {
     table: Table,
     tuples: String,
     read: Option<Tuples>,
-    /// What the tuples are between two domains.
+    /// The relation of the tuples between two domains.
     relations: HashMap<[Domain; 2], Relation>,
 }
 
@@ -208,7 +208,7 @@ impl Reader<'_> {
                 _ => return self.source.refuse(&element, "extension"),
             }
         }
-        let missing = |what: &str| self.source.fault(extension.at, format!("<extension> has no {what}"));
+        let missing = |part: &str| self.source.fault(extension.at, format!("<extension> has no {part}"));
         let list = list.ok_or_else(|| missing("<list>"))?;
         let (table, tuples) = table.ok_or_else(|| missing("<supports> or <conflicts>"))?;
         Ok(Extension { list, table, tuples, read: None, relations: HashMap::new() })

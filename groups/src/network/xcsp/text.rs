@@ -1,4 +1,4 @@
-//! What stands in the elements of XCSP3: values, tuples, names of variables.
+//! The texts of XCSP3's elements: values, tuples, names of variables.
 
 use super::super::VALUES_MAX;
 
@@ -55,7 +55,7 @@ fn integer(text: &str) -> Result<i64, String> {
     })
 }
 
-/// What a token of a list says.
+/// A token of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token<'a> {
     /// `%0`

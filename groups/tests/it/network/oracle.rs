@@ -1,4 +1,4 @@
-//! Networks as lists of allowed pairs, and what is meant by consistency and solution, as plainly as can be.
+//! Networks as tables of allowed pairs, with the definitions of consistency and solution written out.
 
 use groups::network::{Builder, Domains, Network, Table};
 
@@ -13,7 +13,7 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// The network, with each table as what it allows or as what it does not.
+    /// The network, with each table as its supports or as its conflicts.
     pub(crate) fn build(&self, mut table: impl FnMut() -> Table) -> Network {
         let small = |count: usize| u32::try_from(count).expect("small");
         let mut builder = Builder::default();

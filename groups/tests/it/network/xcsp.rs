@@ -10,7 +10,7 @@ fn document(variables: &str, constraints: &str) -> String {
     )
 }
 
-/// What is left of each variable.
+/// Each variable with the values that are left.
 fn left(network: &Network) -> Vec<String> {
     let left = Algorithm::Ac3Bit.enforce(network, &Domains::new(network)).domains.expect("consistent");
     let values = |variable| left.places(network, variable).map(move |place| network.values(variable)[place]);
