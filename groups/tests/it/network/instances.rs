@@ -107,17 +107,18 @@ fn every_algorithm_leaves_of_every_assignment_what_is_expected() {
     assert_eq!((assignments, wipe_outs), (9_075, 1_589));
 }
 
-/// A SAT solver said the same of each of these.
+/// A SAT solver says the same of each but the random ones, which take minutes and are searched in the long form.
 #[test]
 fn searches_of_instances_end_with_solutions_or_none() {
     let Some(folder) = folder() else { return };
     for (fields, network) in instances(&folder) {
-        // Too hard; the SAT solver did not end within seconds either.
-        if fields[0].starts_with("rand") || fields[0].starts_with("Blackhole-4-07") {
+        // Nothing has ended on this one yet.
+        if fields[0].starts_with("Blackhole-4-07") || fields[0].starts_with("rand") && !crate::is_soak() {
             continue;
         }
-        let has_one = fields[0].starts_with("qwh") || fields[0].starts_with("composed-25-10");
-        match search(&network, &Domains::new(&network), 1_000_000) {
+        let with_solution = ["qwh", "composed-25-10", "rand-2-25-25-300-147-1"];
+        let has_one = with_solution.iter().any(|name| fields[0].starts_with(name));
+        match search(&network, &Domains::new(&network), 10_000_000) {
             Found::Solution(places) => {
                 assert!(has_one && oracle::is_solution(&network, &places), "{}", fields[0]);
             }
