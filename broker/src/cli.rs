@@ -11,6 +11,7 @@ use figment::value::Value;
 use crate::config::{EngineName, Fsync, WorldName};
 use crate::demo::{self, DemoArguments};
 use crate::dry_run::ReplayArguments;
+use crate::dry_run::groups::SolveArguments;
 use crate::dry_run::rules::{RunArguments, TranslateArguments};
 use crate::maintenance::BackupArguments;
 
@@ -54,6 +55,9 @@ pub enum Command {
     /// Rules: apply them to a goal, print them as CUDA C, or put them in force at a running broker.
     #[command(subcommand)]
     Rules(Rules),
+    /// Groups: make a network of constraints arc consistent.
+    #[command(subcommand)]
+    Groups(Groups),
     /// Print a token for a client of a broker with `--auth jwt`, and make the file of keys where there is none.
     Token(TokenArguments),
     /// Print what a shell has to know to complete what is typed: `source <(nearcast completions bash)`.
@@ -89,6 +93,13 @@ pub enum Rules {
     Client(nearcast_cli::SituationVerb),
     /// Print the CUDA C that a program becomes.
     Translate(TranslateArguments),
+}
+
+/// Verbs for groups.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Groups {
+    /// Remove the values that no constraint of an instance allows, and print how many were removed.
+    Solve(SolveArguments),
 }
 
 /// Arguments of `nearcast token`.

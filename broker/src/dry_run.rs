@@ -1,5 +1,6 @@
-//! Dry runs of situations: `nearcast checks replay` over recorded events, and `nearcast rules run`.
+//! Dry runs of situations: `nearcast checks replay` over recorded events, `nearcast rules run` and `nearcast groups solve`.
 
+pub mod groups;
 pub mod rules;
 
 use std::collections::BTreeMap;

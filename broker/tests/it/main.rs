@@ -22,6 +22,7 @@ mod durable_faults;
 mod engines;
 mod exactness;
 mod gates;
+mod groups;
 mod hostile;
 mod lifecycle;
 mod links;

@@ -1,0 +1,1 @@
+//! Candidates that come, move and leave, and the groups among them.

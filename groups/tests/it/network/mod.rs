@@ -1,0 +1,6 @@
+//! Networks from outside.
+
+mod instances;
+mod oracle;
+mod random;
+mod xcsp;
