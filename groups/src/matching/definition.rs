@@ -2,9 +2,11 @@
 
 use matcher::World;
 use matcher::condition::ConditionError;
-use matcher::condition::expression::Truth;
+use matcher::condition::expression::{Comparison, Truth};
 use matcher::event::Scalar;
-use matcher::predicate::{Predicate, Subject, Term};
+use matcher::geo::Radius;
+use matcher::predicate::node::{Node, Operand};
+use matcher::predicate::{Join, Predicate, Subject, Term};
 
 /// Roles that a definition may have.
 pub const ROLES_MAX: usize = 8;
@@ -31,6 +33,10 @@ pub(super) struct Condition {
     pub(super) predicate: Predicate,
     /// The roles that it reads, ascending; twice the same where it reads one.
     pub(super) roles: [usize; 2],
+    /// Distances that the events of both roles have to be within of each other for it to be true.
+    radii: Vec<Radius>,
+    /// Whether that is all that it says.
+    is_radius: bool,
 }
 
 /// What is wrong with a definition, and where.
@@ -179,10 +185,37 @@ impl Condition {
                 return Err(Fault::ReadsTooMany(names.collect()));
             }
         };
-        Ok(Self { predicate, roles })
+        let radii: Vec<_> = predicate
+            .necessary()
+            .into_iter()
+            .filter_map(|join| match join {
+                Join::Within { metres, .. } => Radius::new(world, metres).ok(),
+                Join::Equal { .. } | Join::Elapsed { .. } | Join::Speed { .. } => None,
+            })
+            .collect();
+        let is_radius = radii.len() == 1 && is_radius(predicate.tree());
+        Ok(Self { predicate, roles, radii, is_radius })
+    }
+
+    /// Whether it is true of the events of two roles, where it reads two. Distances are tested first and without trigonometry.
+    pub(super) fn joins(&self, cast: &Cast<'_>) -> bool {
+        if let [Some(a), Some(b)] = self.roles.map(|role| cast[role]) {
+            let world = self.predicate.world();
+            let is_within = |radius: &Radius| radius.holds(world, &a.event.position, &b.event.position);
+            if !self.radii.iter().all(is_within) {
+                return false;
+            }
+        }
+        self.is_radius || self.holds(cast)
     }
 
     pub(super) fn holds(&self, cast: &Cast<'_>) -> bool {
         self.predicate.truth(cast) == Truth::True
     }
+}
+
+/// Whether a node is `DISTANCE(a, b) <= metres`, and no other bound than this.
+fn is_radius(node: &Node) -> bool {
+    let Node::Compare(Comparison::LessOrEqual, operands) = node else { return false };
+    matches!(&**operands, [Operand::Distance(_), bound] if bound.number().is_some())
 }

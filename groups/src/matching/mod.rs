@@ -4,11 +4,18 @@
 //! role, no object in two roles, so that all conditions are true. [`Matching`] tells the first groups by a ranking, and how they change
 //! with each object that comes, moves or leaves. [`Naive`] does the same from scratch each time, and defines the right answer.
 //!
-//! What is told follows from the candidates alone: whoever puts the same candidates in any order has the same groups.
+//! What is told follows from the candidates alone: the same candidates, put in any order, have the same groups. So a matching is kept by
+//! keeping its candidates.
 
+mod candidates;
+mod consistency;
 mod definition;
 mod engine;
 mod naive;
+mod plan;
+mod ranking;
+mod search;
+mod standing;
 
 use std::sync::Arc;
 
@@ -124,7 +131,7 @@ impl RoleSet {
 
     /// The set with one more role. One past [`ROLES_MAX`] changes nothing.
     #[must_use]
-    pub fn with(self, role: usize) -> Self {
+    pub const fn with(self, role: usize) -> Self {
         if role < ROLES_MAX { Self(self.0 | 1 << role) } else { self }
     }
 

@@ -1,1 +1,3 @@
 //! Tests of the crate, as one program.
+
+mod matching;

@@ -14,7 +14,7 @@ use super::Subject;
 use crate::event::{Scalar, Symbol, Value};
 pub use joins::{IndexJoin, Lookup, of_predicates};
 
-/// A number of whoever keeps the events, by which an index hands them out.
+/// The number by which an event was put into an index.
 pub type Slot = u32;
 
 /// A number that an event has by itself.
