@@ -4,7 +4,7 @@ use groups::matching::{Bounds, Candidate, Matching, Naive, RoleSet};
 use matcher::World;
 use rand::Rng;
 use rand::rngs::SmallRng;
-use rand::seq::SliceRandom;
+use rand::seq::{IndexedRandom, SliceRandom};
 
 use super::is_soak;
 use super::world::{self, Written};
@@ -41,7 +41,8 @@ fn compare(
         let before = world::state(&matching);
         let roles = world::roles(random, written.roles);
         let candidate = world::candidate(random, written.world);
-        let is_put = random.random_bool(0.85);
+        // Now and then most leave.
+        let is_put = random.random_bool(if change % 200 < 120 { 0.9 } else { 0.1 });
         let found =
             if is_put { matching.put(&name, roles, candidate.clone()) } else { matching.remove(&name) };
         let Ok(found) = found else {
@@ -105,14 +106,48 @@ fn follows_from_candidates(random: &mut SmallRng, written: &Written, put: &Put) 
 /// So many groups that most are behind the cut, and some are looked for again.
 #[test]
 fn groups_behind_the_cut_come_back() {
-    for seed in 0..runs(10).div_ceil(10) {
+    const LOOSE: [&str; 3] = ["DISTANCE(taxi, rider) <= 30", "taxi.x <= rider.y", "taxi.x + rider.y > 0"];
+    for seed in 0..runs(400) / 25 {
         let mut random = world::generator(seed);
-        let roles = random.random_range(2..=3);
+        let roles = if seed % 4 == 0 { 3 } else { 2 };
         let mut written = Written::random(&mut random, world_of(seed), roles);
-        written.conditions.truncate(1);
+        written.conditions = vec![(*LOOSE.choose(&mut random).expect("some")).to_owned()];
         written.limit = random.random_range(1..4);
         print_on_panic(seed, &written, || {
-            compare(&mut random, &written, if roles == 2 { 40 } else { 22 }, 250, Bounds::default());
+            compare(&mut random, &written, if roles == 2 { 60 } else { 36 }, 200, Bounds::default());
+        });
+    }
+}
+
+/// An object that comes brings more groups than are kept; then all leave in turn.
+#[test]
+fn one_object_brings_many_groups() {
+    for seed in 0..runs(40) {
+        let mut random = world::generator(seed);
+        let order = ["DISTANCE(taxi, rider)", "taxi.x", "stand.y - rider.x", "taxi.k"].choose(&mut random);
+        let written = Written {
+            world: world_of(seed),
+            roles: 3,
+            conditions: vec!["taxi.x + rider.y > 0".to_owned()],
+            order: order.filter(|_| seed % 4 > 0).map(|order| (*order).to_owned()),
+            limit: random.random_range(1..4),
+        };
+        print_on_panic(seed, &written, || {
+            let mut naive = Naive::new(written.definition());
+            let mut matching = Matching::new(written.definition(), Bounds::default());
+            for object in 0..52 {
+                let roles = RoleSet::EMPTY.with([0, 1, 2][object as usize / 25]);
+                let candidate = world::candidate(&mut random, written.world);
+                let found = matching.put(&world::name(object), roles, candidate.clone()).expect("few");
+                assert_eq!(found, naive.put(&world::name(object), roles, candidate));
+            }
+            let mut objects: Vec<_> = (0..50).collect();
+            objects.shuffle(&mut random);
+            for object in objects {
+                let found = matching.remove(&world::name(object)).expect("few");
+                assert_eq!(found, naive.remove(&world::name(object)));
+                assert_eq!(world::state(&matching), world::expected(&naive));
+            }
         });
     }
 }
