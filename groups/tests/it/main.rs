@@ -1,5 +1,6 @@
 //! Tests of the crate, as one program.
 
+mod matching;
 mod network;
 
 /// Whether the long form of tests is asked for.

@@ -5,6 +5,7 @@
 //! Conditions of subscriptions are made of the same [`Node`]s where no index serves them.
 
 pub(crate) mod evaluate;
+pub mod index;
 mod joins;
 pub mod node;
 mod sets;

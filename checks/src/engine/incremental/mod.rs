@@ -14,8 +14,6 @@
 //!
 //! In the end the links are told that the touched results make and did not make before.
 
-mod index;
-mod joins;
 mod links;
 mod normal;
 mod plan;
@@ -24,11 +22,10 @@ mod table;
 
 use std::sync::Arc;
 
-use self::index::Index;
 use self::links::Telling;
 use self::normal::{Node, Normal};
-use self::plan::Way;
 pub(crate) use self::plan::cost_of_change;
+use self::plan::{OfSet, Way};
 use self::search::{Frame, Search, View};
 use self::table::Table;
 use super::{Engine, Evaluation};
@@ -42,7 +39,7 @@ pub struct Incremental {
     check: Arc<Check>,
     normal: Normal,
     ways: Vec<Way>,
-    indices: Vec<Index>,
+    indices: Vec<OfSet>,
     /// Results of each node.
     tables: Vec<Table>,
     was_violated: bool,
@@ -100,7 +97,7 @@ impl Incremental {
 /// The update of one node.
 struct Updating<'a, 't> {
     view: View<'a>,
-    indices: &'a [Index],
+    indices: &'a [OfSet],
     node: &'a Node,
     way: &'a Way,
     table: &'t mut Table,
@@ -210,12 +207,12 @@ impl Engine for Incremental {
     fn evaluate(&mut self, sets: &Sets) -> Result<Evaluation, Overflow> {
         let changes = sets.changes();
         for (slot, set) in changes.removed() {
-            let indices = self.indices.iter_mut().filter(|index| index.set == set);
-            indices.for_each(|index| index.remove(sets, slot));
+            let indices = self.indices.iter_mut().filter(|of_set| of_set.set == set);
+            indices.for_each(|of_set| of_set.index.remove(&sets.subject(slot), slot));
         }
         if let Some(slot) = changes.added {
-            let indices = self.indices.iter_mut().filter(|index| sets.holds(index.set, slot));
-            indices.for_each(|index| index.insert(sets, slot));
+            let indices = self.indices.iter_mut().filter(|of_set| sets.holds(of_set.set, slot));
+            indices.for_each(|of_set| of_set.index.insert(&sets.subject(slot), slot));
         }
         for idx in 0..self.normal.nodes.len() {
             self.update(idx, sets)?;
@@ -249,14 +246,14 @@ impl Engine for Incremental {
 
     fn clear(&mut self) {
         self.tables = self.normal.nodes.iter().map(|node| Table::new(node.depths.len())).collect();
-        self.indices.iter_mut().for_each(Index::clear);
+        self.indices.iter_mut().for_each(|of_set| of_set.index.clear());
         self.was_violated = false;
         self.links_count = 0;
     }
 
     fn bytes(&self) -> usize {
         let tables: usize = self.tables.iter().map(Table::bytes).sum();
-        let indices: usize = self.indices.iter().map(Index::bytes).sum();
+        let indices: usize = self.indices.iter().map(|of_set| of_set.index.bytes()).sum();
         tables + indices + 4 * self.found.capacity()
     }
 }

@@ -1,7 +1,7 @@
 //! In which order the variables of a node are bound, and how the events of each are found.
 
-use super::index::{Index, Key, Probe};
-use super::joins::{self, Join};
+use matcher::predicate::index::{Index, IndexJoin, Key, Probe, of_predicates};
+
 use super::normal::{Matrix, Node, Normal};
 use crate::check::Check;
 use crate::formula::Clock;
@@ -38,6 +38,13 @@ pub(super) enum Access {
     Probe { index: usize, from: usize, probe: Probe },
 }
 
+/// An index of a set.
+#[derive(Debug)]
+pub(super) struct OfSet {
+    pub(super) set: usize,
+    pub(super) index: Index,
+}
+
 /// Plans of a node for variables that are bound: several where the matrix has alternatives. Together they find every assignment that
 /// makes the matrix true.
 #[derive(Debug)]
@@ -66,13 +73,13 @@ impl Way {
 const ALTERNATIVES_MAX: usize = 16;
 
 /// Makes the plans of all nodes, and the indices that they need.
-pub(super) fn ways(check: &Check, normal: &Normal) -> (Vec<Way>, Vec<Index>) {
+pub(super) fn ways(check: &Check, normal: &Normal) -> (Vec<Way>, Vec<OfSet>) {
     let mut indices = Vec::new();
     let ways = normal.nodes.iter().map(|node| way(check, normal, node, &mut indices)).collect();
     (ways, indices)
 }
 
-fn way(check: &Check, normal: &Normal, node: &Node, indices: &mut Vec<Index>) -> Way {
+fn way(check: &Check, normal: &Normal, node: &Node, indices: &mut Vec<OfSet>) -> Way {
     let mut starts: Vec<Vec<usize>> = node.depths.iter().map(|&depth| vec![depth]).collect();
     starts.extend(node.children.iter().map(|&child| normal.nodes[child].free().to_vec()));
     if !node.is_linked {
@@ -85,7 +92,7 @@ fn way(check: &Check, normal: &Normal, node: &Node, indices: &mut Vec<Index>) ->
     let planner = |literals: &[Literal]| Planner::new(check, node, literals);
     let planners: Vec<_> = alternatives.iter().map(|literals| planner(literals)).collect();
     let common = planner(&common(&node.matrix));
-    let plans_from = |bound: Vec<usize>, indices: &mut Vec<Index>| {
+    let plans_from = |bound: Vec<usize>, indices: &mut Vec<OfSet>| {
         // Where one alternative has to look at everything, the others would find nothing that it does not.
         let scans = |planner: &Planner<'_>| planner.plan(&bound, &mut Vec::new()).scans();
         let least = scans(&common);
@@ -149,7 +156,7 @@ struct Planner<'a> {
     node: &'a Node,
     /// The cheapest first.
     literals: Vec<Literal>,
-    joins: Vec<Join>,
+    joins: Vec<IndexJoin>,
 }
 
 impl Plan {
@@ -165,11 +172,11 @@ impl<'a> Planner<'a> {
         literals.dedup();
         let apart_ms = |a: usize, b: usize| apart_ms(check, node, a, b);
         let leaves = literals.iter().map(|(leaf, holds)| (&check.leaves[*leaf].predicate, *holds));
-        let joins = joins::of_leaves(check.world, leaves, apart_ms);
+        let joins = of_predicates(check.world, leaves, apart_ms);
         Self { check, node, literals, joins }
     }
 
-    fn plan(&self, bound: &[usize], indices: &mut Vec<Index>) -> Plan {
+    fn plan(&self, bound: &[usize], indices: &mut Vec<OfSet>) -> Plan {
         let mut bound = bound.to_vec();
         let mut is_used = vec![false; self.literals.len()];
         let literals = self.literals_of(&bound, &mut is_used);
@@ -199,7 +206,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The variable whose events are found best from those that are bound; the node's own last of equals.
-    fn next(&self, bound: &[usize], indices: &mut Vec<Index>) -> Option<(usize, usize, Access)> {
+    fn next(&self, bound: &[usize], indices: &mut Vec<OfSet>) -> Option<(usize, usize, Access)> {
         let left = self.node.depths.iter().zip(&self.node.sets).filter(|(depth, _)| !bound.contains(depth));
         let best = left.map(|(&depth, &set)| {
             let lookups = bound.iter().flat_map(|&from| {
@@ -220,10 +227,10 @@ impl<'a> Planner<'a> {
 }
 
 /// The index of a set by a key, made if there is none.
-fn index(indices: &mut Vec<Index>, set: usize, key: Key) -> usize {
-    let known = indices.iter().position(|index| index.set == set && index.key == key);
+fn index(indices: &mut Vec<OfSet>, set: usize, key: Key) -> usize {
+    let known = indices.iter().position(|known| known.set == set && *known.index.key() == key);
     known.unwrap_or_else(|| {
-        indices.push(Index::new(set, key));
+        indices.push(OfSet { set, index: Index::new(key) });
         indices.len() - 1
     })
 }

@@ -3,9 +3,8 @@
 use matcher::condition::expression::Truth;
 use matcher::predicate::Subject;
 
-use super::index::Index;
 use super::normal::{Matrix, Node};
-use super::plan::{Access, Literal, Plan};
+use super::plan::{Access, Literal, OfSet, Plan};
 use super::table::{Group, Table};
 use crate::check::{Check, VARIABLES_MAX};
 use crate::links::Overflow;
@@ -114,7 +113,7 @@ impl<'a> View<'a> {
 /// A search for results of one node.
 pub(super) struct Search<'a, 't> {
     pub(super) view: View<'a>,
-    pub(super) indices: &'a [Index],
+    pub(super) indices: &'a [OfSet],
     pub(super) node: &'a Node,
     pub(super) table: &'t Table,
     pub(super) plan: &'a Plan,
@@ -158,7 +157,7 @@ impl<'a> Search<'a, '_> {
         let probed = match &step.access {
             Access::Scan => None,
             Access::Probe { index, from, probe } => {
-                let index = &self.indices[*index];
+                let index = &self.indices[*index].index;
                 let other = frame.subjects[*from].as_ref().expect("a plan looks up what is bound");
                 index.look_up(probe, other, &mut keys).then_some(index)
             }

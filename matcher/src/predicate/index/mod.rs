@@ -1,19 +1,30 @@
-//! Events of a set by what a leaf compares, so that a change finds its partners without going through the set.
+//! Events by what a predicate compares, so that an event finds its partners without a look at all others.
+//!
+//! [`of_predicates`] says by what the events of two variables can be joined, [`IndexJoin::lookup`] how those of one are found from one of
+//! the other, and an [`Index`] holds them. What an index finds may be more than what a predicate admits, and never less.
+
+mod joins;
 
 use std::collections::VecDeque;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use matcher::event::{Scalar, Symbol, Value};
-use matcher::predicate::Subject;
 
-use crate::sets::{Sets, Slot};
+use super::Subject;
+use crate::event::{Scalar, Symbol, Value};
+pub use joins::{IndexJoin, Lookup, of_predicates};
 
-/// A number that an event has alone.
+/// The number by which an event was put into an index.
+pub type Slot = u32;
+
+/// A number that an event has by itself.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Term {
+pub enum Coordinate {
+    /// An attribute.
     Attribute(Symbol),
+    /// Longitude in degrees, or x in metres.
     Longitude,
+    /// Latitude in degrees, or y in metres.
     Latitude,
     /// Its time in milliseconds.
     Time,
@@ -23,38 +34,37 @@ pub(super) enum Term {
 
 /// What events are looked up by.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Key {
+pub enum Key {
     /// An attribute's value, or each element of an array.
     Attribute(Symbol),
-    /// A cell of a grid: terms, each with the width of a cell.
-    Cells(Vec<(Term, f64)>),
+    /// A cell of a grid: coordinates, each with the width of a cell.
+    Cells(Vec<(Coordinate, f64)>),
 }
 
 /// What of another event is looked up.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Probe {
+pub enum Probe {
     /// Events that have the value of this attribute.
     Attribute(Symbol),
-    /// Events in a range of each axis: from the other's term plus a number to the same plus another.
-    Ranges(Vec<(Term, f64, f64)>),
+    /// Events in a range of each axis: from the other's coordinate plus a number to the same plus another.
+    Ranges(Vec<(Coordinate, f64, f64)>),
 }
 
-/// A key of a bucket: a hash, for what a bucket has too much is refused by the leaf.
-type Hashed = u64;
+/// A key of a bucket: a hash, for what a bucket has too much is refused by the predicate.
+pub type Hashed = u64;
 
 /// Cells up to which a range is looked up; there are more where numbers are so large that their rounding is wider than a cell.
 const CELLS_MAX: usize = 64;
 
-/// Events of a set by a key.
+/// Events by a key.
 #[derive(Debug)]
-pub(super) struct Index {
-    pub(super) set: usize,
-    pub(super) key: Key,
-    /// Slots of each key, the oldest first.
+pub struct Index {
+    key: Key,
+    /// Slots of each key, those that were put in first at the front.
     buckets: HashMap<Hashed, VecDeque<Slot>, FixedState>,
 }
 
-impl Term {
+impl Coordinate {
     /// The number of an event; `None` where it has none, so that no comparison with it is true.
     fn of(&self, subject: &Subject<'_>) -> Option<f64> {
         match self {
@@ -97,11 +107,20 @@ fn cell(number: f64, width: f64) -> i64 {
 }
 
 impl Index {
-    pub(super) fn new(set: usize, key: Key) -> Self {
-        Self { set, key, buckets: HashMap::default() }
+    /// An index without events.
+    #[must_use]
+    pub fn new(key: Key) -> Self {
+        Self { key, buckets: HashMap::default() }
     }
 
-    pub(super) fn clear(&mut self) {
+    /// What events are looked up by.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Forgets all events.
+    pub fn clear(&mut self) {
         self.buckets = HashMap::default();
     }
 
@@ -121,15 +140,20 @@ impl Index {
         }
     }
 
-    pub(super) fn insert(&mut self, sets: &Sets, slot: Slot) {
+    /// Puts an event in.
+    pub fn insert(&mut self, subject: &Subject<'_>, slot: Slot) {
         let mut buckets = std::mem::take(&mut self.buckets);
-        self.keys(&sets.subject(slot), |key| buckets.entry(key).or_default().push_back(slot));
+        self.keys(subject, |key| buckets.entry(key).or_default().push_back(slot));
         self.buckets = buckets;
     }
 
-    pub(super) fn remove(&mut self, sets: &Sets, slot: Slot) {
+    /// Takes an event out. Cost: the events of its buckets at worst, little for those that were put in first.
+    ///
+    /// # Panics
+    /// When it was not put in with this slot.
+    pub fn remove(&mut self, subject: &Subject<'_>, slot: Slot) {
         let mut buckets = std::mem::take(&mut self.buckets);
-        self.keys(&sets.subject(slot), |key| {
+        self.keys(subject, |key| {
             let bucket = buckets.get_mut(&key).expect("an event has the keys that it had");
             // Mostly the oldest.
             let place = bucket.iter().position(|&other| other == slot).expect("it was put there");
@@ -143,7 +167,7 @@ impl Index {
 
     /// Appends the keys of the events that another one may be joined to; `false` where these are too many, and all events have to be
     /// looked at.
-    pub(super) fn look_up(&self, probe: &Probe, other: &Subject<'_>, keys: &mut Vec<Hashed>) -> bool {
+    pub fn look_up(&self, probe: &Probe, other: &Subject<'_>, keys: &mut Vec<Hashed>) -> bool {
         match (probe, &self.key) {
             (Probe::Attribute(name), _) => {
                 let value = other.event.value(name);
@@ -157,7 +181,7 @@ impl Index {
                         keys.clear();
                         return true;
                     };
-                    // Wider by more than what rounding may do to the sum here and to the comparison in the leaf, and than what a square
+                    // Wider by more than what rounding may do to the sum here and to the comparison in the predicate, and than what a square
                     // may be the root of that underflows.
                     let margin = (number.abs() + from.abs() + to.abs()) * 1e-12 + 1e-150;
                     let first = cell(number + from - margin, *width);
@@ -179,12 +203,20 @@ impl Index {
         }
     }
 
-    /// Slots of a key, the newest first.
-    pub(super) fn bucket(&self, key: Hashed) -> impl Iterator<Item = Slot> {
+    /// Slots of a key, those that were put in last at the front.
+    pub fn bucket(&self, key: Hashed) -> impl Iterator<Item = Slot> {
         self.buckets.get(&key).into_iter().flat_map(|bucket| bucket.iter().rev().copied())
     }
 
-    pub(super) fn bytes(&self) -> usize {
+    /// How many slots a key has.
+    #[must_use]
+    pub fn count(&self, key: Hashed) -> usize {
+        self.buckets.get(&key).map_or(0, VecDeque::len)
+    }
+
+    /// The memory that it takes, events not included.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let slots: usize = self.buckets.values().map(|bucket| 4 * bucket.capacity()).sum();
         slots + self.buckets.capacity() * size_of::<(Hashed, VecDeque<Slot>)>()
     }

@@ -1,49 +1,62 @@
-//! What a leaf says of two events that an index can look up.
+//! What a predicate says of two events that an index can look up.
 
 #![expect(
     clippy::wildcard_enum_match_arm,
     reason = "operands that an index does not know say nothing, whatever they are"
 )]
 
-use matcher::World;
-use matcher::condition::expression::Comparison;
-use matcher::event::Symbol;
-use matcher::geo::Radius;
-use matcher::predicate::node::{Attribute, Node, Operand, Operator};
-use matcher::predicate::{Join as Necessary, Predicate};
+use super::{Coordinate, Key, Probe};
+use crate::condition::expression::Comparison;
+use crate::event::Symbol;
+use crate::geo::{Radius, World};
+use crate::predicate::node::{Attribute, Node, Operand, Operator};
+use crate::predicate::{Join, Predicate};
 
-use super::index::{Key, Probe, Term};
-
-/// A necessary condition between the events of two variables, by their depths.
+/// A necessary condition between the events of two variables that an index can look up.
 #[derive(Clone, Debug)]
-pub(super) enum Join {
+pub enum IndexJoin {
     /// Attributes that are equal.
-    Equal { a: (usize, Symbol), b: (usize, Symbol) },
-    /// Terms whose differences are each within a range: the second's less the first's.
-    Near { a: usize, b: usize, ranges: Vec<Range> },
+    Equal {
+        /// A variable and its attribute.
+        a: (usize, Symbol),
+        /// Another one and its attribute.
+        b: (usize, Symbol),
+    },
+    /// Coordinates whose differences are each within a range: the second's less the first's.
+    Near {
+        /// The first variable.
+        a: usize,
+        /// The second.
+        b: usize,
+        /// The ranges.
+        ranges: Vec<Range>,
+    },
 }
 
-/// A range of the difference of two terms.
+/// A range of the difference of two coordinates.
 #[derive(Clone, Debug)]
-pub(super) struct Range {
-    a: Term,
-    b: Term,
+pub struct Range {
+    a: Coordinate,
+    b: Coordinate,
     from: f64,
     to: f64,
 }
 
 /// How a variable's events are found from another's.
-#[derive(Debug)]
-pub(super) struct Lookup {
-    pub(super) key: Key,
-    pub(super) probe: Probe,
+#[derive(Clone, Debug)]
+pub struct Lookup {
+    /// What they have to be indexed by.
+    pub key: Key,
+    /// What is looked up.
+    pub probe: Probe,
     /// The lower the better.
-    pub(super) rank: usize,
+    pub rank: usize,
 }
 
-impl Join {
-    /// How events of the variable at depth `to` are found from the one at depth `from`; `None` where the join is not about these.
-    pub(super) fn lookup(&self, from: usize, to: usize) -> Option<Lookup> {
+impl IndexJoin {
+    /// How events of the variable `to` are found from one of the variable `from`; `None` where the join is not about these.
+    #[must_use]
+    pub fn lookup(&self, from: usize, to: usize) -> Option<Lookup> {
         match self {
             Self::Equal { a, b } => {
                 let (mine, other) = if (a.0, b.0) == (to, from) {
@@ -78,15 +91,15 @@ impl Join {
     }
 }
 
-/// The joins of leaves that have to hold together, each as it is or as what is not true. `apart_ms` is how far the times of two events
-/// can be from each other, by their depths.
-pub(super) fn of_leaves<'a>(
+/// The joins of predicates that have to hold together, each as it is or as what is not true. `apart_ms` is how far the times of two
+/// variables' events can be from each other.
+pub fn of_predicates<'a>(
     world: World,
-    leaves: impl Iterator<Item = (&'a Predicate, bool)>,
+    predicates: impl Iterator<Item = (&'a Predicate, bool)>,
     apart_ms: impl Fn(usize, usize) -> f64,
-) -> Vec<Join> {
+) -> Vec<IndexJoin> {
     let mut joins = Vec::new();
-    for (predicate, holds) in leaves {
+    for (predicate, holds) in predicates {
         let necessary = if holds { predicate.necessary() } else { predicate.necessary_for_failure() };
         joins.extend(necessary.into_iter().filter_map(|join| of_necessary(world, join, &apart_ms)));
         if holds {
@@ -98,29 +111,29 @@ pub(super) fn of_leaves<'a>(
     joins
 }
 
-fn of_necessary(world: World, join: Necessary, apart_ms: impl Fn(usize, usize) -> f64) -> Option<Join> {
+fn of_necessary(world: World, join: Join, apart_ms: impl Fn(usize, usize) -> f64) -> Option<IndexJoin> {
     match join {
-        Necessary::Equal { a, b } => Some(Join::Equal { a, b }),
-        Necessary::Within { a, b, metres } => within(world, a, b, metres),
-        Necessary::Speed { a, b, most_m_per_s } => {
+        Join::Equal { a, b } => Some(IndexJoin::Equal { a, b }),
+        Join::Within { a, b, metres } => within(world, a, b, metres),
+        Join::Speed { a, b, most_m_per_s } => {
             // A little more for the rounding of the quotient.
             within(world, a, b, most_m_per_s * apart_ms(a, b) / 1_000.0 * (1.0 + 1e-9))
         }
-        Necessary::Elapsed { a, b, from_s, to_s } => {
+        Join::Elapsed { a, b, from_s, to_s } => {
             let apart_ms = apart_ms(a, b);
             let (from, to) = ((from_s * 1_000.0).max(-apart_ms), (to_s * 1_000.0).min(apart_ms));
             // Half of the time between the ends of a set is not worth an index.
             let is_narrow = to - from < apart_ms;
-            is_narrow.then(|| Join::Near {
+            is_narrow.then(|| IndexJoin::Near {
                 a,
                 b,
-                ranges: vec![Range { a: Term::Time, b: Term::Time, from, to }],
+                ranges: vec![Range { a: Coordinate::Time, b: Coordinate::Time, from, to }],
             })
         }
     }
 }
 
-fn within(world: World, a: usize, b: usize, metres: f64) -> Option<Join> {
+fn within(world: World, a: usize, b: usize, metres: f64) -> Option<IndexJoin> {
     let reach = Radius::new(world, metres).ok()?.chord();
     let axes = match world {
         // Half of the globe is not worth an index.
@@ -128,18 +141,19 @@ fn within(world: World, a: usize, b: usize, metres: f64) -> Option<Join> {
         World::Geodetic => 3,
         World::Planar => 2,
     };
-    let axis = |axis| Range { a: Term::Point(axis), b: Term::Point(axis), from: -reach, to: reach };
-    Some(Join::Near { a, b, ranges: (0..axes).map(axis).collect() })
+    let axis =
+        |axis| Range { a: Coordinate::Point(axis), b: Coordinate::Point(axis), from: -reach, to: reach };
+    Some(IndexJoin::Near { a, b, ranges: (0..axes).map(axis).collect() })
 }
 
-/// Difference of two terms and its range.
+/// Difference of two coordinates and its range.
 type Difference = (usize, usize, Range);
 
 /// At most so many axes of a grid: each doubles the cells that are looked up.
 const AXES_MAX: usize = 2;
 
 /// Differences between the same two variables become one grid.
-fn together(differences: Vec<Difference>) -> Vec<Join> {
+fn together(differences: Vec<Difference>) -> Vec<IndexJoin> {
     let mut joins: Vec<(usize, usize, Vec<Range>)> = Vec::new();
     for (a, b, range) in differences {
         match joins.iter_mut().find(|join| (join.0, join.1) == (a, b)) {
@@ -148,7 +162,7 @@ fn together(differences: Vec<Difference>) -> Vec<Join> {
             None => joins.push((a, b, vec![range])),
         }
     }
-    joins.into_iter().map(|(a, b, ranges)| Join::Near { a, b, ranges }).collect()
+    joins.into_iter().map(|(a, b, ranges)| IndexJoin::Near { a, b, ranges }).collect()
 }
 
 /// Differences that are bounded wherever a node is true: `ABS(a.x - b.x) <= 5`, `(LON(a) - LON(b)) ^ 2 + (LAT(a) - LAT(b)) ^ 2 <= 0.01`.
@@ -206,10 +220,10 @@ fn of_bound_of_size(operand: &Operand, bound: f64, found: &mut Vec<Difference>) 
 fn of_difference(operand: &Operand, from: f64, to: f64, found: &mut Vec<Difference>) {
     let Operand::Arithmetic(Operator::Subtract, operands) = operand else { return };
     let [left, right] = &**operands;
-    if let (Some((b, b_term)), Some((a, a_term))) = (term(left), term(right))
+    if let (Some((b, b_coordinate)), Some((a, a_coordinate))) = (coordinate(left), coordinate(right))
         && a != b
     {
-        found.push((a, b, Range { a: a_term, b: b_term, from, to }));
+        found.push((a, b, Range { a: a_coordinate, b: b_coordinate, from, to }));
     }
 }
 
@@ -237,12 +251,14 @@ fn is_never_negative(operand: &Operand) -> bool {
     }
 }
 
-/// The variable and the term of an operand that is one.
-fn term(operand: &Operand) -> Option<(usize, Term)> {
+/// The variable and the coordinate of an operand that is one.
+fn coordinate(operand: &Operand) -> Option<(usize, Coordinate)> {
     match operand {
-        Operand::Attribute(Attribute { variable, name }) => Some((*variable, Term::Attribute(name.clone()))),
-        Operand::Longitude(variable) => Some((*variable, Term::Longitude)),
-        Operand::Latitude(variable) => Some((*variable, Term::Latitude)),
+        Operand::Attribute(Attribute { variable, name }) => {
+            Some((*variable, Coordinate::Attribute(name.clone())))
+        }
+        Operand::Longitude(variable) => Some((*variable, Coordinate::Longitude)),
+        Operand::Latitude(variable) => Some((*variable, Coordinate::Latitude)),
         _ => None,
     }
 }
