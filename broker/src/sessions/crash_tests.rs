@@ -7,9 +7,10 @@ use tempfile::TempDir;
 use super::*;
 use crate::config::{AuthMode, Config};
 use crate::ingest::feature::FeatureReader;
-use crate::ingest::subscription::SubscriptionReader;
+use crate::ingest::subscription::{PAUSED, SITUATION, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Zones};
 use crate::model::delivery::{Delivery, Entry};
+use crate::model::event::Origin;
 use crate::store::Store;
 
 /// A broker of two shards over a folder. Client `a` is of the first, which writes the live events, and `b` of the second.
@@ -28,6 +29,9 @@ const EVENTS: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true}"#;
 const TRANSITIONS: &str = r#"{"filters":[{"area":{"radius_m":5}}],"durable":true,"on":["enter","exit"]}"#;
 /// Where there are tokens, everything is of some tenant.
 const EVERYBODY: Behalf<'_> = Behalf { tenant: Some(""), confinement: None };
+/// The client of a situation, and its version.
+const OWN: &str = "~rules/r";
+const VERSION: &str = "v";
 const FIRST: usize = 0;
 const SECOND: usize = 1;
 
@@ -62,6 +66,33 @@ impl Broker {
         let text =
             format!(r#"{{"type":"Feature","geometry":{{"type":"Point","coordinates":[{x},0]}}{members}}}"#);
         let published = Arc::new(self.running.features.parse(EVERYBODY, &text).unwrap());
+        for shard in &mut self.running.shards {
+            shard.match_batch(&[&published.event]).unwrap();
+            shard.deliver(0, &published);
+        }
+        self.commit(committed);
+    }
+
+    /// Makes the client of a situation, which is of the second shard.
+    fn begin_situation(&mut self) {
+        let text = format!(
+            r#"{{"filters":[{{"where":"FALSE"}}],"durable":true,"overflow":"drop-oldest",{}:{{}},{}:false}}"#,
+            quoted(SITUATION),
+            quoted(PAUSED)
+        );
+        let prepared = self.running.subscriptions.parse_own(VERSION, &text).unwrap();
+        let shard = &mut self.running.shards[SECOND];
+        shard.install(&OWN.into(), prepared.on_behalf(EVERYBODY).unwrap(), None).unwrap();
+        shard.commit_and_release();
+    }
+
+    /// Both shards take the finding of a number in; those of `committed` have it on disk.
+    fn find(&mut self, number: u64, members: &str, committed: &[usize]) {
+        let text = format!(
+            r#"{{"type":"Feature","id":"f{number}","geometry":{{"type":"Point","coordinates":[1,0]}}{members}}}"#
+        );
+        let origin = Origin { client: OWN.into(), version: VERSION.into(), number };
+        let published = Arc::new(self.running.features.parse(EVERYBODY, &text).unwrap().derived(origin));
         for shard in &mut self.running.shards {
             shard.match_batch(&[&published.event]).unwrap();
             shard.deliver(0, &published);
@@ -521,5 +552,29 @@ fn a_clock_that_jumps_while_the_broker_runs_ends_nothing_before_that_is_certain(
         broker.pass(clock::DOUBT.as_secs());
         // Lives are not reckoned by it; ages are.
         assert_eq!((broker.live_counts(), broker.kept_count()), ([1, 1], if stays { 0 } else { 4 }));
+    }
+}
+
+#[tokio::test]
+async fn a_finding_comes_once_whichever_shard_had_dealt_it_out() {
+    let lives = ["", r#","ttl_s":60"#, r#","key":"k","ttl_s":60"#];
+    for (life, committed) in lives.iter().flat_map(|life| [(life, FIRST), (life, SECOND)]) {
+        let mut broker = Broker::new(&[EVENTS]);
+        broker.begin_situation();
+        broker.find(1, life, &[FIRST, SECOND]);
+        for number in [2, 3] {
+            broker.find(number, life, &[committed]);
+        }
+        let mut broker = broker.crash();
+        // The situation goes on behind what both had dealt out.
+        for number in 2..=5 {
+            broker.find(number, life, &[FIRST, SECOND]);
+        }
+        for shard in [FIRST, SECOND] {
+            let mut kept = broker.kept(shard).await;
+            kept.iter_mut().for_each(|one| one.truncate(2));
+            kept.sort_unstable();
+            assert_eq!(kept, ["f1", "f2", "f3", "f4", "f5"], "{life:?} in {committed}, shard {shard}");
+        }
     }
 }
