@@ -70,7 +70,8 @@ export function SituationsTab<Shown extends Situation>({
 
 /** What a check or a rule set has done. */
 export function ActivityFacts({ activity, all = false }: { readonly activity: Activity; readonly all?: boolean }) {
-  const { inputs, evaluations, published, queued, mean_us, p99_us, dropped, marked, passed, ahead, restarts, engine, constraints } = activity;
+  const { inputs, evaluations, published, queued, mean_us, p99_us, dropped, marked, passed, ahead, restarts, engine, constraints } =
+    activity;
   const facts: (readonly [string, string])[] = [
     ["inputs", count(inputs)],
     [constraints === undefined ? "evaluations" : "facts", count(evaluations)],
