@@ -86,6 +86,9 @@ impl Work {
                             situation.count_judged();
                         }
                         if !reply.send(verdict) {
+                            if !findings.is_empty() {
+                                situation.discount_judged();
+                            }
                             logic = situation.without(logic, &input);
                             continue;
                         }
@@ -131,6 +134,16 @@ impl Situation {
             self.figures.inputs.fetch_add(1, Ordering::Relaxed);
         } else {
             self.figures.marked.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts an event no more that went on before its verdict.
+    fn discount_judged(&self) {
+        if self.drops() {
+            self.figures.dropped.fetch_sub(1, Ordering::Relaxed);
+            self.figures.inputs.fetch_sub(1, Ordering::Relaxed);
+        } else {
+            self.figures.marked.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
