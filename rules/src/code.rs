@@ -168,7 +168,7 @@ pub(crate) struct Occurrence {
     pub(crate) is_removed: bool,
     pub(crate) tests: Box<[Test]>,
     pub(crate) partners: Box<[Partner]>,
-    /// Of each head of the rule its place: the active constraint is 0, its partners are counted from 1.
+    /// The place of each head of the rule: the active constraint is 0, its partners are counted from 1.
     pub(crate) places: Box<[usize]>,
 }
 

@@ -57,7 +57,7 @@ struct Compiler<'a> {
 struct Scope {
     /// Times that each is used.
     uses: Vec<u32>,
-    /// Those that have a value.
+    /// Whether each has a value.
     is_seen: Vec<bool>,
     slots: u32,
     /// The slot that tells what a cut leaves.

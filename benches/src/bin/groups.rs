@@ -28,7 +28,7 @@ struct Args {
     /// Folder of the instances.
     #[arg(long, value_name = "FOLDER", default_value = "../shared/data/csp-binary")]
     data: PathBuf,
-    /// Instead, search each instance once, trying at most so many values.
+    /// Instead, search each instance once, trying at most this number of values.
     #[arg(long, value_name = "VALUES")]
     search: Option<u64>,
     /// Where to write all figures.

@@ -64,7 +64,7 @@ impl Sessions {
             Some(live) if dealt == Dealt::Nowhere => return self.announce(index, published, live),
             // What was live at the start has come to all.
             Some(live) if self.is_live(live) => return,
-            // Its life is over, and it is told nonetheless.
+            // Its life is over. Here it has not been delivered yet.
             Some(_) | None => {}
         }
         let row = self.rows.row(index);

@@ -182,18 +182,25 @@ impl Held {
         for gate in self.gates {
             // Before the verdict: it may not be waited for to its end.
             judged.gates.push(Arc::clone(&gate));
+            let figures = &gate.situation.figures;
             let Some(verdict) = gate.verdict(&judged.input, deadline).await else {
-                gate.situation.figures.passed.fetch_add(1, Ordering::Relaxed);
+                figures.passed.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
             let name = Arc::clone(&gate.situation.key.name);
             match gate.on_violation {
                 _ if verdict.links.is_empty() => {}
                 OnViolation::Drop => {
+                    figures.dropped.fetch_add(1, Ordering::Relaxed);
+                    // Others are counted when they come by the session.
+                    figures.inputs.fetch_add(1, Ordering::Relaxed);
                     let links = verdict.links.iter().map(|link| visible(link, behalf)).collect();
                     return Err(ApiError::Inconsistent { check: name, links });
                 }
-                OnViolation::Mark | OnViolation::Tell => marks.push(name),
+                OnViolation::Mark | OnViolation::Tell => {
+                    figures.marked.fetch_add(1, Ordering::Relaxed);
+                    marks.push(name);
+                }
             }
         }
         Ok((judged, marks))

@@ -81,14 +81,7 @@ impl Work {
                     Ok(None) => {}
                     Ok(Some(mut verdict)) => {
                         let findings = std::mem::take(&mut verdict.findings);
-                        // Before its event is delivered, so that a reader of that finds it counted.
-                        if !findings.is_empty() {
-                            situation.count_judged();
-                        }
                         if !reply.send(verdict) {
-                            if !findings.is_empty() {
-                                situation.discount_judged();
-                            }
                             logic = situation.without(logic, &input);
                             continue;
                         }
@@ -124,27 +117,6 @@ impl Situation {
 
     fn drops(&self) -> bool {
         self.plan.gate.as_ref().is_some_and(|gate| gate.on_violation == OnViolation::Drop)
-    }
-
-    /// Counts an event that is marked or dropped.
-    fn count_judged(&self) {
-        if self.drops() {
-            self.figures.dropped.fetch_add(1, Ordering::Relaxed);
-            // Others are counted when they come by the session.
-            self.figures.inputs.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.figures.marked.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Counts an event no more that went on before its verdict.
-    fn discount_judged(&self) {
-        if self.drops() {
-            self.figures.dropped.fetch_sub(1, Ordering::Relaxed);
-            self.figures.inputs.fetch_sub(1, Ordering::Relaxed);
-        } else {
-            self.figures.marked.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 
     /// Lists what was found in an event that is marked or dropped.

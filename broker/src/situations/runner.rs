@@ -105,7 +105,7 @@ pub(super) struct Work {
     measure_at: Instant,
     /// The id of the subscription, as JSON.
     name: String,
-    /// The number of the last finding that is told.
+    /// The number of the last finding that was published.
     pub(super) told: u64,
     /// What it knew when that was kept last.
     state: Option<StoredState>,

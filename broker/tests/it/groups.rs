@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::run_to_end;
+use crate::harness::dry_run;
 
 /// A chain in which each is less than the next, and four values.
 const CHAIN: &str = r#"<instance format="XCSP3" type="CSP">
@@ -28,14 +28,7 @@ const CHAIN: &str = r#"<instance format="XCSP3" type="CSP">
 
 fn solve_in(folder: &Path, name: &str, arguments: &[&str]) -> Result<Value, String> {
     let arguments = [&["groups", "solve", name], arguments].concat();
-    let output = run_to_end(&arguments, &[], folder);
-    if !output.status.success() {
-        assert_eq!(output.status.code(), Some(1));
-        return Err(String::from_utf8(output.stderr).expect("UTF-8"));
-    }
-    let mut document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(document["seconds"].take().as_f64().is_some_and(|seconds| seconds >= 0.0));
-    Ok(document)
+    dry_run(&arguments, folder)
 }
 
 fn solve(instance: &str, arguments: &[&str]) -> Result<Value, String> {

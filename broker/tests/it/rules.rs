@@ -3,20 +3,13 @@
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::run_to_end;
+use crate::harness::{dry_run, run_to_end};
 
 fn run(program: &str, arguments: &[&str]) -> Result<Value, String> {
     let folder = TempDir::new().expect("a folder");
     std::fs::write(folder.path().join("p.chr"), program).expect("written");
     let arguments = [&["rules", "run", "p.chr"], arguments].concat();
-    let output = run_to_end(&arguments, &[], folder.path());
-    if !output.status.success() {
-        assert_eq!(output.status.code(), Some(1));
-        return Err(String::from_utf8(output.stderr).expect("UTF-8"));
-    }
-    let mut document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert!(document["seconds"].take().as_f64().is_some_and(|seconds| seconds >= 0.0));
-    Ok(document)
+    dry_run(&arguments, folder.path())
 }
 
 #[test]

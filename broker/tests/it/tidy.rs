@@ -34,14 +34,16 @@ fn sources(folder: &Path) -> Vec<Source> {
 }
 
 /// The crates that are delivered.
-const PRODUCT: [&str; 14] = [
+const PRODUCT: [&str; 16] = [
     "matcher/src",
     "kernels/src",
     "device/src",
     "matcher-gpu/src",
     "checks/src",
     "checks-gpu/src",
+    "rules/src",
     "rules-gpu/src",
+    "groups/src",
     "clients/wire/src",
     "clients/rust/src",
     "clients/cli/src",

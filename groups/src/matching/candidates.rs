@@ -469,7 +469,7 @@ fn fewest<'a>(
         if !index.look_up(probe, subject, keys) {
             continue;
         }
-        // Who has one index needs no count.
+        // With one index there is nothing to compare.
         let count = if probes.len() == 1 { 0 } else { keys.iter().map(|key| index.count(*key)).sum() };
         if found.is_none_or(|(fewest, _)| count < fewest) {
             found = Some((count, index));

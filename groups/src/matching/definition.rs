@@ -96,7 +96,7 @@ impl Definition {
     /// Reads conditions and order over roles of these names, which have no dots.
     ///
     /// `order` is a term over any of the roles: groups are ranked by its number, ascending. Those for which it has none come after all
-    /// others, and equals are ranked by the names of their objects, compared as bytes, role by role. The first `limit` groups are told.
+    /// others, and equals are ranked by the names of their objects, compared as bytes, role by role. The first `limit` groups are reported.
     ///
     /// # Errors
     /// Everything that is wrong, with its place.
@@ -148,7 +148,7 @@ impl Definition {
         self.roles.iter().map(String::as_str)
     }
 
-    /// How many groups are told at most.
+    /// How many groups are reported at most.
     #[must_use]
     pub fn limit(&self) -> usize {
         self.limit

@@ -12,7 +12,7 @@ use super::{Bounds, Candidate, Change, Count, Group, Overflow, RoleSet, Standing
 #[derive(Debug)]
 pub struct Matching {
     candidates: Candidates,
-    /// The groups that are told are the first of these.
+    /// The reported groups are the first of these.
     window: Window,
     bounds: Bounds,
     limit: usize,
@@ -39,12 +39,11 @@ impl Matching {
     /// Makes an object a candidate of these roles, and of no others, by its newest event. Without a role it is removed. Roles that the
     /// definition does not have are ignored.
     ///
-    /// Returns how the groups that are told changed: those that are told no more, as they were ranked before, then those that are told from
-    /// now on, as they are ranked now.
+    /// Returns how the reported groups changed: first the groups that left, in their former order, then the new ones, in their present order.
     ///
     /// Cost: the candidates that share a cell of a grid or a value with the object, or all of a role where no condition has either; the
     /// pairs that came or went; the groups of the object that rank among the first. Where many of the first groups have gone, all are looked
-    /// for again: that is once in as many losses as groups are told, at least.
+    /// for again: that is once in as many losses as groups are reported, at least.
     ///
     /// # Errors
     /// An [`Overflow`]; all is then as it was before.
@@ -80,7 +79,7 @@ impl Matching {
         Ok(changes)
     }
 
-    /// The groups that are told, in the order of the ranking.
+    /// The reported groups, in the order of the ranking.
     #[must_use]
     pub fn groups(&self) -> Vec<Group> {
         self.window.groups(&self.candidates.objects)

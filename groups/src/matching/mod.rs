@@ -4,7 +4,7 @@
 //! role, no object in two roles, so that all conditions are true. [`Matching`] tells the first groups by a ranking, and how they change
 //! with each object that comes, moves or leaves. [`Naive`] does the same from scratch each time, and defines the right answer.
 //!
-//! What is told follows from the candidates alone: the same candidates, put in any order, have the same groups. So a matching is kept by
+//! The reported groups follow from the candidates alone: the same candidates, put in any order, have the same groups. So a matching is kept by
 //! keeping its candidates.
 
 mod candidates;
@@ -44,7 +44,7 @@ pub struct Group {
     objects: Box<[Arc<str>]>,
 }
 
-/// A change of the groups that are told.
+/// A change of the reported groups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It is among the first from now on.
@@ -58,7 +58,7 @@ pub enum Change {
 pub struct Count {
     /// Objects that are candidates.
     pub candidates: usize,
-    /// Those of them that satisfy the conditions over the role alone and are supported: for each role that shares a condition with it
+    /// Candidates that satisfy the conditions over the role alone and are supported: for each role that shares a condition with it
     /// there is a consistent candidate with which all conditions over both are true (the largest sets of which this can be said).
     pub consistent: usize,
 }
@@ -152,7 +152,7 @@ impl RoleSet {
         (0..ROLES_MAX).filter(move |role| self.has(*role))
     }
 
-    /// The roles of a definition with so many.
+    /// Only its roles among the first `count`.
     fn of_first(self, count: usize) -> Self {
         self.iter().take_while(|role| *role < count).collect()
     }

@@ -47,7 +47,7 @@ impl Naive {
         self.tell()
     }
 
-    /// The groups that are told, in the order of the ranking.
+    /// The reported groups, in the order of the ranking.
     #[must_use]
     pub fn groups(&self) -> &[Group] {
         &self.told

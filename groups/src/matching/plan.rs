@@ -56,7 +56,7 @@ pub(super) struct Step {
 /// Where the candidates of a step are found.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// Those that are supports of all of these: roles that are bound, and their arms.
+    /// Candidates that are supports of all of these: roles that are bound, and their arms.
     Beside(Vec<(usize, usize)>),
     /// Supports of supports: from a bound role along arms, each of the role that the one before leads to.
     Along { from: usize, arms: Vec<usize> },

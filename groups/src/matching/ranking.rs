@@ -1,6 +1,6 @@
 //! The first groups by their ranking, and some more.
 //!
-//! A window has every group that ranks before its *cut*, and nothing is known of those behind. As long as it has as many groups as are told,
+//! A window has every group that ranks before its *cut*, and nothing is known of those behind. As long as it has as many groups as are reported,
 //! a change costs only the groups of the object that changed. It begins with twice as many and grows to twice that, so that it takes many
 //! changes until the groups behind the cut are looked for again.
 
@@ -11,7 +11,7 @@ use super::candidates::{Id, Objects};
 use super::definition::ROLES_MAX;
 use super::{Change, Group};
 
-/// Groups beyond those that are told that a window has at least after it was cut.
+/// Groups beyond the reported ones that a window has at least after it was cut.
 const SPARE: usize = 64;
 
 /// The first groups, in their order.
@@ -126,7 +126,7 @@ impl Window {
         self.cut = Some(Cut { value, names });
     }
 
-    /// Takes the groups of `found` in the place of those that an object was in. Those that were told and left go to `left`. Whether anything
+    /// Takes the groups of `found` in the place of those that an object was in. Those that were reported and left go to `left`. Whether anything
     /// is another than before.
     pub(super) fn merge(
         &mut self,
@@ -175,7 +175,7 @@ impl Window {
         self.entries.drain(place..).for_each(|entry| leave(&entry, roles, objects, left));
     }
 
-    /// The changes of what is told, where some groups that were told have left the window, perhaps to come back.
+    /// The changes of the reported groups, where some of them have left the window, perhaps to come back.
     pub(super) fn tell(&mut self, mut left: Vec<Entry>, objects: &Objects) -> Vec<Change> {
         let (roles, limit) = (self.roles, self.limit);
         left.sort_unstable_by_key(|entry| entry.objects);

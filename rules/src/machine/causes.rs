@@ -10,7 +10,7 @@ pub const ORIGINS_MAX: usize = 16;
 /// Causes: a rule, and origins in ascending order. Equal ones are one, and a cause is known by the place of its first word.
 #[derive(Clone, Debug)]
 pub(crate) struct Causes {
-    /// Of each cause a word with the rule, counted from 1, and the number of origins; then these.
+    /// A word for each cause, with the rule, counted from 1, and the number of origins; then these.
     words: Vec<u64>,
     /// Causes with their hashes, so that a table that grows does not read them all.
     known: HashTable<(u64, u32)>,

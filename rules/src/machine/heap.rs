@@ -200,7 +200,7 @@ impl Heap {
         self.order(atoms, left, right, || self.walk(1))
     }
 
-    /// The same among terms that [`Self::pays_for_sorting`] counted.
+    /// The standard order of terms that [`Self::pays_for_sorting`] has counted.
     pub(crate) fn compare_paid(&self, atoms: &Atoms, left: Term, right: Term) -> Ordering {
         self.order(atoms, left, right, || true)
     }

@@ -23,7 +23,7 @@ pub(crate) use door::Door;
 pub(crate) use http::{Answer, Http, with_problem_shape};
 #[cfg(feature = "gpu")]
 pub(crate) use inside::Inside;
-pub(crate) use program::{Program, Serve, command, run_to_end};
+pub(crate) use program::{Program, Serve, command, dry_run, run_to_end};
 pub(crate) use raw::Raw;
 pub(crate) use secured::{Secured, certified, listener};
 pub(crate) use sse::Sse;

@@ -9,6 +9,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use super::{Door, Http, Pair, eventually};
@@ -279,6 +280,18 @@ pub(crate) fn run_to_end(args: &[&str], env: &[(&str, &str)], folder: &Path) -> 
     let mut command = command(folder);
     command.args(args).envs(env.iter().copied());
     command.output().expect("the program starts")
+}
+
+/// Runs a dry run in a folder: the document that it prints, with null for its `seconds`, or its errors.
+pub(crate) fn dry_run(args: &[&str], folder: &Path) -> Result<Value, String> {
+    let output = run_to_end(args, &[], folder);
+    if !output.status.success() {
+        assert_eq!(output.status.code(), Some(1));
+        return Err(String::from_utf8(output.stderr).expect("UTF-8"));
+    }
+    let mut document: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert!(document["seconds"].take().as_f64().is_some_and(|seconds| seconds >= 0.0));
+    Ok(document)
 }
 
 /// The program, to be started in a folder.

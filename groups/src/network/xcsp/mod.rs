@@ -86,7 +86,7 @@ enum Named {
     Array(Vec<Variable>),
 }
 
-/// An extension, of whose list parameters may be left open.
+/// An extension; its list may have parameters.
 struct Extension {
     list: String,
     table: Table,

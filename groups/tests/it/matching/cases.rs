@@ -1,4 +1,4 @@
-//! What is told in small cases.
+//! Small cases, written out.
 
 use groups::matching::{Bounds, Matching, Partners, RoleSet, Standing};
 use matcher::World;
@@ -16,7 +16,7 @@ fn matching(roles: usize, conditions: &[&str], order: Option<&str>, limit: usize
     Matching::new(written.definition(), Bounds::default())
 }
 
-/// Puts an object on a line and compares what is told.
+/// Puts an object on a line and compares the changes.
 #[track_caller]
 fn put(matching: &mut Matching, name: &str, roles: RoleSet, x: f64, expected: &[&str]) {
     let changes = matching.put(name, roles, at([x, 0.0], &[])).expect("few");

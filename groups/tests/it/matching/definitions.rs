@@ -1,4 +1,4 @@
-//! What is wrong with a definition is told, all at once.
+//! All faults of a definition are reported at once.
 
 use groups::matching::{CONDITIONS_MAX, Definition, Fault, Part, ROLES_MAX};
 use matcher::World;
