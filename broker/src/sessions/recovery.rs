@@ -42,6 +42,8 @@ pub(crate) struct Restored {
     pub(crate) findings: Vec<RestoredFindings>,
     /// The time that follows from the data on disk.
     pub(crate) timeline: Option<Timeline>,
+    /// By what clients are dealt out among shards.
+    pub(crate) dealing: Option<u64>,
 }
 
 /// A live event as it was.
@@ -165,7 +167,14 @@ impl Restored {
         let mut clients = clients.collect::<Result<Vec<_>, _>>()?;
         let situations = clients.iter_mut().filter_map(|client| client.situation.take()).collect();
         let findings = clients.iter_mut().filter_map(|client| client.findings.take()).collect();
-        Ok(Self { clients, live, situations, findings, timeline: Some(timeline) })
+        Ok(Self {
+            clients,
+            live,
+            situations,
+            findings,
+            timeline: Some(timeline),
+            dealing: Some(recovered.dealing),
+        })
     }
 }
 

@@ -14,6 +14,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use foldhash::SharedSeed;
 use matcher::engine::Footprint;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -122,7 +123,11 @@ impl Shards {
         restored: Restored,
     ) -> std::io::Result<(Self, Vec<std::thread::JoinHandle<Sessions>>)> {
         let disk = |_| store.map(|store| Box::new(store.clone()) as Box<dyn Disk>);
-        let (mut shards, made) = Self::make(config, engines, shared, disk, restored, Dealing::random());
+        // A shard writes how far it has got for its clients, so that they have to be its clients at the next start, too.
+        let dealing = restored
+            .dealing
+            .map_or_else(Dealing::random, |seed| Dealing::with_seed(seed, SharedSeed::global_fixed()));
+        let (mut shards, made) = Self::make(config, engines, shared, disk, restored, dealing);
         shards.executors =
             made.into_iter().map(|(shard, receiver)| Arc::new(ShardExecutor::new(shard, receiver))).collect();
         let mut threads = Vec::new();

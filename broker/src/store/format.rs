@@ -14,15 +14,16 @@ use crate::config::WorldName;
 
 /// Version of all of this, and the only one that is read; a file of the one before becomes one of this. Whoever changes what is written counts it up.
 pub(super) const FORMAT: u32 = 6;
-/// The version before, which has no table of states.
+/// The version before, which has no table of states, and deals clients out anew at each start.
 const FORMAT_BEFORE: &str = "5";
 
 /// Commit number -> [`LogRow`].
 pub(super) const LOG: TableDefinition<'static, u64, &[u8]> = TableDefinition::new("log");
-/// `format`, `world`, `created_ms`; `folded`: the last commit that is in the tables, and the next body's number then; `copy`: in
+/// `format`, `world`, `created_ms`; `dealing`: how clients are dealt out among shards; `folded`: the last commit that is in the tables, and the next body's number then; `copy`: in
 /// a copy, until a broker serves it; `believed_ms`: the time of some commit, which the log says of none.
 const META: TableDefinition<'static, &str, &str> = TableDefinition::new("meta");
 
+const DEALING: &str = "dealing";
 const COPY: &str = "copy";
 const BELIEVED_MS: &str = "believed_ms";
 
@@ -34,6 +35,8 @@ const CACHE_BYTES: usize = 32 << 20;
 pub(super) struct Meta {
     pub(super) world: String,
     pub(super) created_ms: String,
+    /// Clients are dealt out among shards by it, so that each start deals them out alike.
+    pub(super) dealing: u64,
     pub(super) folded: Folded,
     /// Whether it was copied from another and no broker has served it yet.
     pub(super) is_copy: bool,
@@ -70,6 +73,7 @@ impl Meta {
         Self {
             world: world.name().to_owned(),
             created_ms: created.as_millis().to_string(),
+            dealing: rand::random(),
             folded: Folded::default(),
             is_copy: false,
             believed_ms: None,
@@ -96,11 +100,14 @@ impl Meta {
         let folded = Folded::parse(&folded).ok_or_else(|| {
             StoreError::damaged(path, format!("{folded:?} is not up to where it is folded"))
         })?;
+        let dealing = text(DEALING)?.parse();
+        let dealing =
+            dealing.map_err(|_| StoreError::damaged(path, "its dealing is no number".to_owned()))?;
         let is_copy = table.get(COPY).map_err(|error| of(error.into()))?.is_some();
         let believed_ms = table.get(BELIEVED_MS).map_err(|error| of(error.into()))?;
         let believed_ms = believed_ms.and_then(|text| text.value().parse().ok());
         let (world, created_ms) = (text("world")?, text("created_ms")?);
-        Ok(Some(Self { world, created_ms, folded, is_copy, believed_ms }))
+        Ok(Some(Self { world, created_ms, dealing, folded, is_copy, believed_ms }))
     }
 
     pub(super) fn check_world(&self, path: &Path, world: WorldName) -> Result<(), StoreError> {
@@ -121,6 +128,7 @@ impl Meta {
         table.insert("format", &*FORMAT.to_string())?;
         table.insert("world", &*self.world)?;
         table.insert("created_ms", &*self.created_ms)?;
+        table.insert(DEALING, &*self.dealing.to_string())?;
         if self.is_copy {
             table.insert(COPY, "")?;
         }
@@ -150,7 +158,10 @@ pub(super) fn upgrade(database: &Database, path: &Path) -> Result<(), StoreError
     let upgrade = || {
         let txn = begin(database)?;
         txn.open_table(Table::States.rows())?;
-        txn.open_table(META)?.insert("format", &*FORMAT.to_string())?;
+        let mut meta = txn.open_table(META)?;
+        meta.insert("format", &*FORMAT.to_string())?;
+        meta.insert(DEALING, &*rand::random::<u64>().to_string())?;
+        drop(meta);
         Ok::<_, redb::Error>(txn.commit()?)
     };
     if is_older().map_err(|error| StoreError::of("read", path, error))? {

@@ -31,6 +31,8 @@ pub(crate) struct Recovered {
     /// When the broker is known to have run last, in Unix milliseconds, by a time that was not in doubt: what a commit said, or when
     /// the last event came of those whose texts are there.
     pub(crate) latest_ms: Option<u64>,
+    /// By what clients are dealt out among shards.
+    pub(crate) dealing: u64,
     /// Whether something of a deleted client is still in the file.
     pub(super) owes_wipe: bool,
 }
@@ -91,6 +93,7 @@ pub(super) struct Contents {
     pub(super) log: LogState,
     pub(super) references: Bodies,
     latest_ms: Option<u64>,
+    dealing: u64,
     owes_wipe: bool,
     ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     /// Names of the last kept match, as they are written and as they were read.
@@ -146,7 +149,7 @@ pub(super) fn read(
     fault: &mut Fault<'_>,
 ) -> Result<Contents, StoreError> {
     let of = |error: redb::Error| StoreError::of("read", path, error);
-    let mut contents = Contents { latest_ms: meta.believed_ms, ..Contents::default() };
+    let mut contents = Contents { latest_ms: meta.believed_ms, dealing: meta.dealing, ..Contents::default() };
     let mut counts = [0; Table::ALL.len()];
     for table in Table::ALL {
         let rows = txn.open_table(table.rows()).map_err(|error| of(error.into()))?;
@@ -403,7 +406,7 @@ impl Contents {
     /// The newest of the live events of an object is live. Older ones are nothing special: the record of one goes when the
     /// last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
-        let Self { clients, live, bodies, latest_ms, owes_wipe, .. } = self;
+        let Self { clients, live, bodies, latest_ms, dealing, owes_wipe, .. } = self;
         let handle = |(id, (text, received_ms))| {
             let stored = StoredBody::new(id, true, dropped);
             (id, RecoveredBody { text, received_ms, stored })
@@ -435,7 +438,7 @@ impl Contents {
         live.sort_unstable_by_key(|one| one.live.sequence);
         overtaken.sort_unstable_by_key(|one| one.live.sequence);
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
-        (Recovered { clients, live, overtaken, latest_ms, owes_wipe }, cleanup)
+        (Recovered { clients, live, overtaken, latest_ms, dealing, owes_wipe }, cleanup)
     }
 }
 

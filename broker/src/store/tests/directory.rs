@@ -102,7 +102,7 @@ fn another_world_and_another_format_are_refused() {
     assert!(told.contains("store.redb") && told.contains("nearcast verify"), "{told}");
 }
 
-/// Format 5 had every table but the one of states.
+/// Format 5 had every table but the one of states, and did not say how clients are dealt out.
 #[test]
 fn a_file_of_the_format_before_is_taken_up() {
     let folder = TempDir::new().expect("a folder");
@@ -111,7 +111,10 @@ fn a_file_of_the_format_before_is_taken_up() {
     let database = redb::Database::open(&file).expect("it opens");
     let txn = database.begin_write().expect("a transaction");
     let meta = redb::TableDefinition::<&str, &str>::new("meta");
-    txn.open_table(meta).expect("there is a table").insert("format", "5").expect("it is written");
+    let mut rows = txn.open_table(meta).expect("there is a table");
+    rows.insert("format", "5").expect("it is written");
+    rows.remove("dealing").expect("it is removed");
+    drop(rows);
     assert!(txn.delete_table(keys::Table::States.rows()).expect("it is deleted"));
     txn.commit().expect("it is committed");
     drop(database);
@@ -119,7 +122,8 @@ fn a_file_of_the_format_before_is_taken_up() {
     let (store, recovered) = open_in(folder.path(), Fsync::Always).expect("it opens");
     assert_eq!(Model::of(&recovered), model);
     drop(store);
-    open_in(folder.path(), Fsync::Always).expect("it opens again");
+    let (_, again) = open_in(folder.path(), Fsync::Always).expect("it opens again");
+    assert_eq!(again.dealing, recovered.dealing, "clients come to the shards that they were in");
 }
 
 #[test]
