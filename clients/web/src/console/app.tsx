@@ -1,7 +1,7 @@
 // The frame: a bar, the map, and a panel with tabs or what was opened.
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { showTheme, storedTheme, THEMES } from "../shared/theme.js";
 
@@ -176,7 +176,8 @@ function TabBody({ tab }: { readonly tab: Tab }) {
 function Opened({ detail }: { readonly detail: Detail }) {
   const console = useConsole();
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => heading.current?.focus(), []);
+  // Before it is painted: a field that somebody types in by then would lose the focus.
+  useLayoutEffect(() => heading.current?.focus(), []);
   const back = (): void => {
     console.back();
     const to = console.byKeys && console.details.peek().length === 0 ? ".walker" : "#panel, .opened h2";

@@ -74,7 +74,9 @@ test("a client's name can be typed slowly, and one that does not exist is told a
   await page.waitForResponse((response) => response.url().includes("/v1/clients?"));
   await expect.poll(() => field.inputValue()).toBe("an");
   await page.getByText("There is no client an.").waitFor();
+  expect(await field.evaluate((input) => input === document.activeElement)).toBe(true);
   await field.pressSequentially("na");
+  await expect.poll(() => field.inputValue()).toBe("anna");
   await page.getByRole("button", { name: "Why?" }).click();
   await page.locator('.answer[data-matched="true"]').waitFor();
 });

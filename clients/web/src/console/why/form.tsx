@@ -20,6 +20,9 @@ const EVENTS = 30;
 /** Somebody who has not typed for so long means the name that is there. */
 const TYPED_MS = 300;
 
+/** A client that has no subscription is asked for again after so long. */
+const AGAIN_MS = 3000;
+
 /** Why a client without subscriptions gets nothing. */
 export function nothingWords(client: string, known: boolean | undefined): string {
   if (known === true) return `${client} has no subscription, so it receives nothing.`;
@@ -73,21 +76,30 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
     view.value?.answer.show(undefined);
     problem.value = undefined;
     if (name.value === "") return;
-    clients.subscriptionsOf(name.value, stop.signal).then(
-      (found) => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const find = async (): Promise<void> => {
+      let refused = false;
+      try {
+        const found = await clients.subscriptionsOf(name.value, stop.signal);
+        if (stop.signal.aborted) return;
         documents.value = found;
         subscription.value = found[0]?.id ?? "";
-        if (found.length === 0) problem.value = nothingWords(name.value, clients.knows(name.value));
-      },
-      (error: unknown) => {
+        problem.value = found.length === 0 ? nothingWords(name.value, clients.knows(name.value)) : undefined;
+      } catch (error) {
         if (stop.signal.aborted) return;
-        problem.value =
-          statusOf(error) === 403
-            ? "This token does not permit to ask for that client: it takes the scope admin, or a token of its own."
-            : reasonOf(error);
-      },
-    );
-    return () => stop.abort();
+        refused = statusOf(error) === 403;
+        problem.value = refused
+          ? "This token does not permit to ask for that client: it takes the scope admin, or a token of its own."
+          : reasonOf(error);
+      }
+      // The client may come, and so may the broker.
+      if (!refused && documents.value.length === 0) timer = setTimeout(() => void find(), AGAIN_MS);
+    };
+    void find();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
   }, [name.value]);
   // What was drawn stands as long as what it answers.
   useEffect(() => () => view.value?.answer.show(undefined), []);
