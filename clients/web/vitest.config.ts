@@ -12,6 +12,8 @@ export default mergeConfig(
       hookTimeout: 240_000,
       // A second, which is the default, is not much for a page on a machine that builds something.
       expect: { poll: { timeout: 60_000 } },
+      // On a machine that others use too, once more; the summary tells which tests took two.
+      retry: process.env["CI"] === undefined ? 0 : 1,
       // Browsers beside each other on two cores wait for each other.
       fileParallelism: false,
     },
