@@ -102,8 +102,7 @@ impl Budget {
 
     /// For what has been done before.
     pub(super) fn unbounded() -> Self {
-        let max = usize::MAX;
-        Self::new(Bounds { candidates_max: max, pairs_max: max, looks_max: max })
+        Self::new(Bounds::NONE)
     }
 
     pub(super) fn look(&mut self) -> Result<(), Overflow> {

@@ -79,6 +79,17 @@ impl Matching {
         Ok(changes)
     }
 
+    /// Bounds the changes from now on.
+    pub fn bound(&mut self, bounds: Bounds) {
+        self.bounds = bounds;
+    }
+
+    /// Whether an object is a candidate of some role.
+    #[must_use]
+    pub fn has(&self, object: &str) -> bool {
+        self.candidates.objects.find(object).is_some()
+    }
+
     /// The reported groups, in the order of the ranking.
     #[must_use]
     pub fn groups(&self) -> Vec<Group> {

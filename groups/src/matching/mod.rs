@@ -172,6 +172,11 @@ impl Group {
     }
 }
 
+impl Bounds {
+    /// No bound.
+    pub const NONE: Self = Self { candidates_max: usize::MAX, pairs_max: usize::MAX, looks_max: usize::MAX };
+}
+
 impl Default for Bounds {
     fn default() -> Self {
         Self { candidates_max: 200_000, pairs_max: 4_000_000, looks_max: 4_000_000 }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use foldhash::fast::RandomState;
 
@@ -38,13 +38,19 @@ pub(super) struct Known {
 #[derive(Debug, Default)]
 pub(super) struct Members {
     count: AtomicUsize,
+    is_unbounded: AtomicBool,
     all: Arc<AtomicUsize>,
 }
 
 impl Members {
     /// Count of a client's members, which count among `all` as well.
     pub(super) fn among(all: &Arc<AtomicUsize>) -> Arc<Self> {
-        Arc::new(Self { count: AtomicUsize::new(0), all: Arc::clone(all) })
+        Arc::new(Self { all: Arc::clone(all), ..Self::default() })
+    }
+
+    /// Says whether the client may know any number.
+    pub(super) fn bound(&self, is_bounded: bool) {
+        self.is_unbounded.store(!is_bounded, Ordering::Relaxed);
     }
 
     /// How many the client has.
@@ -74,6 +80,11 @@ impl Known {
     /// How many all subscriptions of the client know.
     pub(super) fn of_client(&self) -> usize {
         self.members.as_ref().map_or(0, |members| members.count())
+    }
+
+    /// Whether the client may know any number.
+    pub(super) fn is_unbounded(&self) -> bool {
+        self.members.as_ref().is_some_and(|members| members.is_unbounded.load(Ordering::Relaxed))
     }
 
     fn give_up(&self, less: usize) {

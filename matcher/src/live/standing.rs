@@ -352,6 +352,9 @@ impl Watch {
 
     /// For how many more there is room, in the subscription and among all of its client.
     pub(super) fn room(&self, settings: &Settings) -> usize {
+        if self.known.is_unbounded() {
+            return usize::MAX;
+        }
         let Settings { members_max, members_per_client, .. } = *settings;
         let of_client = members_per_client.saturating_sub(self.known.of_client());
         members_max.saturating_sub(self.known.len()).min(of_client)

@@ -344,6 +344,13 @@ impl<P: Clone> Tracker<P> {
         watch.known.count_for(client.members.get_or_insert_with(|| Members::among(&all)));
     }
 
+    /// Says whether a client's subscriptions hold as many live objects as the [`Settings`] allow, or any number, for one that has bounds of
+    /// its own. Without it the settings count.
+    pub fn bound_members(&mut self, client: ClientId, is_bounded: bool) {
+        let all = Arc::clone(&self.members);
+        self.client(client).members.get_or_insert_with(|| Members::among(&all)).bound(is_bounded);
+    }
+
     /// Lets a subscription take part, one that its client knows of.
     pub(super) fn put(&mut self, id: SubscriptionId, watch: Watch) {
         if self.watches.len() <= id.0 as usize {

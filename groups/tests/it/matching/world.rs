@@ -132,7 +132,8 @@ pub(super) fn candidate(random: &mut SmallRng, world: World) -> Candidate {
     match random.random_range(0..8) {
         0 => {}
         1 => {
-            let elements = [Scalar::Text("p".into()), Scalar::Text("q".into()), Scalar::Number(1.0)];
+            // One of them twice.
+            let elements = ["p", "q", "p"].map(|text| Scalar::Text(text.into()));
             let count = random.random_range(0..=3);
             event = event.with("k", Value::Array(elements[..count].to_vec()));
         }
