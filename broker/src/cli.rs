@@ -95,11 +95,15 @@ pub enum Rules {
     Translate(TranslateArguments),
 }
 
-/// Verbs for groups.
+/// What is done with groups.
 #[derive(Clone, Debug, Subcommand)]
 pub enum Groups {
     /// Remove the values that no constraint of an instance allows, and print how many were removed.
     Solve(SolveArguments),
+    /// What is done against a running broker.
+    #[cfg(feature = "client")]
+    #[command(flatten)]
+    Client(nearcast_cli::SituationVerb),
 }
 
 /// Arguments of `nearcast token`.

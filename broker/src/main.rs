@@ -40,6 +40,8 @@ fn main() -> ExitCode {
         Command::Groups(Groups::Solve(arguments)) => {
             dry_run::groups::solve(&arguments).map(|()| ExitCode::SUCCESS)
         }
+        #[cfg(feature = "client")]
+        Command::Groups(Groups::Client(verb)) => client(nearcast_cli::Verb::Groups(verb)),
         Command::Token(arguments) => token(&arguments).map(|()| ExitCode::SUCCESS),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "nearcast", &mut std::io::stdout());

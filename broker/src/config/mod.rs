@@ -40,6 +40,7 @@ pub struct Config {
     pub situations: Situations,
     pub checks: Checks,
     pub rules: Rules,
+    pub groups: Groups,
     pub queue: Queue,
     pub admission: Admission,
     pub outbox: Outbox,
@@ -275,6 +276,16 @@ pub struct Rules {
     pub looks: u64,
     pub words: usize,
     pub constraints: usize,
+}
+
+/// Section `groups`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Groups {
+    pub candidates: usize,
+    pub pairs: usize,
+    pub looks: usize,
 }
 
 /// Key `sessions.inaccurate_fixes`.

@@ -11,7 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
-use super::situations::{checks, rules};
+use super::situations::{self, checks, groups, rules};
 use super::{
     App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, sse, stats,
     subscriptions, ws,
@@ -119,6 +119,19 @@ pub(crate) fn all() -> Vec<Route> {
             .named("list_check_findings"),
         Route::new("/v1/checks/{name}/pause", post.clone(), ADMIN, checks::pause).named("pause_check"),
         Route::new("/v1/checks/{name}/resume", post.clone(), ADMIN, checks::resume).named("resume_check"),
+        Route::new("/v1/groups", get.clone(), ADMIN, groups::list).named("list_group_definitions"),
+        Route::new("/v1/groups/{name}", put.clone(), ADMIN, groups::put).named("put_group_definition"),
+        Route::new("/v1/groups/{name}", get.clone(), ADMIN, groups::get).named("get_group_definition"),
+        Route::new("/v1/groups/{name}", delete.clone(), ADMIN, groups::delete)
+            .named("delete_group_definition"),
+        Route::new("/v1/groups/{name}/findings", get.clone(), ADMIN, groups::findings)
+            .named("list_group_definition_findings"),
+        Route::new("/v1/groups/{name}/objects/{object}", get.clone(), ADMIN, situations::why)
+            .named("explain_object"),
+        Route::new("/v1/groups/{name}/pause", post.clone(), ADMIN, groups::pause)
+            .named("pause_group_definition"),
+        Route::new("/v1/groups/{name}/resume", post.clone(), ADMIN, groups::resume)
+            .named("resume_group_definition"),
         Route::new("/v1/rules", get.clone(), ADMIN, rules::list).named("list_rule_sets"),
         Route::new("/v1/rules/{name}", put, ADMIN, rules::put).named("put_rule_set"),
         Route::new("/v1/rules/{name}", get.clone(), ADMIN, rules::get).named("get_rule_set"),

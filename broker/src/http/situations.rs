@@ -5,13 +5,13 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::{FromRequestParts, Path};
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 
 use super::body::{self, Bound};
-use super::path::unreadable;
+use super::path::{Permitted, unreadable};
 use super::{App, error};
 use crate::auth::Principal;
 use crate::model::error::ApiError;
@@ -198,5 +198,36 @@ macro_rules! calls {
     };
 }
 
+/// A name and an object of `/v1/groups/{name}/objects/{object}`.
+pub(crate) struct ObjectPath(String, String);
+
+impl FromRequestParts<Arc<App>> for ObjectPath {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
+        let path = Path::<(String, String)>::from_request_parts(parts, app).await;
+        path.map(|Path((name, object))| Self(name, object)).map_err(|error| unreadable(&error))
+    }
+}
+
+/// Says why a live object is in groups or in none.
+#[utoipa::path(
+    get, path = "/v1/groups/{name}/objects/{object}", tag = "groups",
+    params(("name" = String, Path, description = "Name of the group definition"), ("object" = String, Path, description = "The object's key, else its id")),
+    responses(
+        (status = 200, description = "How it stands in each of its roles", body = wire::ExplainedObject),
+        (status = 404, description = "There is no such group definition, or it has no such candidate", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn why(
+    State(app): State<Arc<App>>,
+    Permitted(principal): Permitted,
+    ObjectPath(name, object): ObjectPath,
+) -> Result<Response, ApiError> {
+    let explained = app.situations.why(owner(&principal), &name, &object).await?;
+    Ok(error::json(StatusCode::OK, serde_json::to_string(&explained).unwrap_or_default()))
+}
+
+calls!(groups: Groups, GroupDefinition, "groups", "group definition", ["/v1/groups", "/v1/groups/{name}", "/v1/groups/{name}/findings", "/v1/groups/{name}/pause", "/v1/groups/{name}/resume"]);
 calls!(rules: Rules, RuleSet, "rules", "rule set", ["/v1/rules", "/v1/rules/{name}", "/v1/rules/{name}/findings", "/v1/rules/{name}/pause", "/v1/rules/{name}/resume"]);
 calls!(checks: Checks, Check, "checks", "check", ["/v1/checks", "/v1/checks/{name}", "/v1/checks/{name}/findings", "/v1/checks/{name}/pause", "/v1/checks/{name}/resume"]);

@@ -72,6 +72,8 @@ pub(crate) struct Observed {
     /// How many times it was derived from other events.
     pub(crate) depth: u32,
     pub(crate) key: Option<Arc<str>>,
+    /// Whether it stays live.
+    pub(crate) is_live: bool,
 }
 
 /// Member of an event that the broker derived from others: which situation did, from which events, and how deep that goes.
@@ -209,11 +211,12 @@ impl FeatureReader {
         let mut members = Object::scan(Shape::Feature, text).into_members()?;
         let depth = members.get(DERIVED).map_or(0, depth_of);
         let Read { event, id, time, life, .. } = self.read(Behalf::default(), &mut members)?;
+        let is_live = life.is_some();
         let key = life.and_then(|life| life.key).map(Arc::from);
         let has_time = time.is_some();
         let time_ms = time.map_or_else(|| clock::unix_ms().cast_signed(), jiff::Timestamp::as_millisecond);
         let id = id.unwrap_or_default().into();
-        Ok(Observed { event: Arc::new(event), id, time_ms, has_time, depth, key })
+        Ok(Observed { event: Arc::new(event), id, time_ms, has_time, depth, key, is_live })
     }
 
     /// Reads a Feature that is not going to be published: it takes no place and gets no id.

@@ -10,6 +10,7 @@ pub(crate) mod feature;
 mod fields;
 pub(crate) mod file;
 pub(crate) mod framing;
+pub(crate) mod groups;
 pub(crate) mod interest;
 pub(crate) mod json;
 mod life;

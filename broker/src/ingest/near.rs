@@ -100,6 +100,19 @@ pub(crate) const RULES: Vocabulary = Vocabulary {
     synonyms: &[("fact", "facts"), ("rules", "program"), ("publishes", "publish"), ("events", "publish")],
 };
 
+/// Members of a group definition.
+pub(crate) const GROUPS: Vocabulary = Vocabulary {
+    known: &["roles", "where", "limit", "order"],
+    synonyms: &[
+        ("role", "roles"),
+        ("conditions", "where"),
+        ("condition", "where"),
+        ("constraints", "where"),
+        ("order_by", "order"),
+        ("max", "limit"),
+    ],
+};
+
 /// Members of what a rule set says of constraints that are published.
 pub(crate) const PUBLICATION: Vocabulary = Vocabulary {
     known: &["at", "properties", "key", "ttl_s"],

@@ -499,7 +499,9 @@ impl Sessions {
         };
         let id = self.clients.insert(client).ok_or(numbers)?;
         self.ids.insert(Arc::clone(name), id);
-        self.tracker.place(ClientId(id), self.partition(tenant::split(name).0));
+        let (tenant, shown) = tenant::split(name);
+        self.tracker.place(ClientId(id), self.partition(tenant));
+        self.tracker.bound_members(ClientId(id), !tenant::is_own(shown));
         self.metrics.clients.raise();
         Ok(id)
     }

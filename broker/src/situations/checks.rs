@@ -42,7 +42,7 @@ pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError
         let checking = Checking { name, clock, on_violation, checker, longest_ms, now_ms, held, judged };
         Box::new(checking) as Box<dyn Logic>
     };
-    Ok(Plan { document: text, filters, comparisons, begin: Box::new(begin), gate })
+    Ok(Plan { document: text, filters, is_about_objects: false, comparisons, begin: Box::new(begin), gate })
 }
 
 /// The engine of all checks. A setting that nothing serves was refused at the start.

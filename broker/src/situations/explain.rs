@@ -1,11 +1,12 @@
 //! What situations have to do with an event that somebody asks about.
 
 use serde::Deserialize;
-use wire::{ExplainedCheck, ExplainedDerivation};
+use wire::{ExplainedCheck, ExplainedDerivation, ExplainedObject};
 
-use super::{Owner, Situations, may_know};
+use super::{Kind, Owner, Situations, may_know, none};
 use crate::ingest::Behalf;
 use crate::ingest::feature::{Observed, Rehearsed};
+use crate::model::error::ApiError;
 
 /// An event of a situation's.
 #[derive(Deserialize)]
@@ -27,6 +28,29 @@ impl Situations {
             Some(held) => held.rehearsed(behalf, observed).await,
             None => Vec::new(),
         }
+    }
+
+    /// Why a live object is in groups of that definition or in none.
+    pub(crate) async fn why(
+        &self,
+        owner: Owner<'_>,
+        name: &str,
+        object: &str,
+    ) -> Result<ExplainedObject, ApiError> {
+        let situation = self.find(Kind::Groups, owner, name)?;
+        if situation.figures.is_paused() {
+            return Err(ApiError::BadRequest(format!("groups/{name} is paused: resume it first")));
+        }
+        let answer = {
+            let all = self.all();
+            let served = all.get(&situation.key).ok_or_else(|| none(Kind::Groups, name))?;
+            served.runner.why(object.to_owned())
+        };
+        let explained = answer.await?;
+        explained.ok_or_else(|| {
+            let detail = format!("{object} is no candidate of groups/{name}: no live event with this key, or id, satisfies the condition of a role");
+            ApiError::NotFound(detail)
+        })
     }
 
     /// How a situation came to publish the event of that id, while that is among what it found last.

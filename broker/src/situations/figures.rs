@@ -1,14 +1,17 @@
 //! What a situation does, in figures, and what it found last.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use groups::matching::{Count, Group};
 use hdrhistogram::Histogram;
+use serde_json::{Map, json};
 use tokio::sync::Notify;
 use wire::SituationActivity;
 
+use super::Standing;
 use super::series::Sums;
 
 /// Findings that are shown.
@@ -55,6 +58,8 @@ struct State {
     engine: &'static str,
     /// What was found last, with the rule that made it.
     findings: VecDeque<(Box<str>, Option<Arc<str>>)>,
+    /// What it holds, where it is about live objects.
+    standing: Option<Standing>,
     problem: Option<String>,
 }
 
@@ -80,6 +85,22 @@ impl Figures {
     /// Notes how many constraints are in its store, if it has one.
     pub(super) fn note_stored(&self, count: Option<u64>) {
         self.stored.store(count.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Notes what it holds.
+    pub(super) fn note_standing(&self, standing: Standing) {
+        self.state().standing = Some(standing);
+    }
+
+    /// The groups that it holds, as JSON, where it is about live objects.
+    pub(super) fn groups(&self) -> Option<String> {
+        let state = self.state();
+        let Standing { counts, groups } = state.standing.as_ref()?;
+        let named = |group: &Group| -> Map<_, _> {
+            let named = counts.iter().zip(group.objects());
+            named.map(|((role, _), object)| (role.to_string(), json!(object))).collect()
+        };
+        Some(json!(groups.iter().map(named).collect::<Vec<_>>()).to_string())
     }
 
     /// Notes how long an input took, and by which engine.
@@ -186,8 +207,16 @@ impl Figures {
             ahead: of(&self.ahead),
             restarts: of(&self.restarts),
             constraints: Some(of(&self.stored)).filter(|count| *count != u64::MAX),
+            candidates: counted(&state, |count| count.candidates),
+            consistent: counted(&state, |count| count.consistent),
             paused: self.is_paused.load(Ordering::Relaxed),
             problem: state.problem.clone(),
         }
     }
+}
+
+/// A count of each role, where it is about live objects.
+fn counted(state: &State, count: impl Fn(&Count) -> usize) -> Option<BTreeMap<String, u64>> {
+    let Standing { counts, .. } = state.standing.as_ref()?;
+    Some(counts.iter().map(|(role, counts)| (role.to_string(), count(counts) as u64)).collect())
 }

@@ -49,11 +49,11 @@ impl Finding {
     }
 }
 
-/// The text of a finding without the ids of other events.
+/// The text of a finding without the ids of other events and the names of objects.
 pub(super) fn without_ids(text: &str) -> Option<String> {
     let mut event: Value = serde_json::from_str(text).ok()?;
     let properties = event.get_mut("properties")?.as_object_mut()?;
-    for name in ["bindings", "links"] {
+    for name in ["bindings", "links", "roles"] {
         properties.remove(name);
     }
     event.get_mut("derived")?.as_object_mut()?.remove("from");

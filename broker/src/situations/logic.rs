@@ -3,15 +3,21 @@
 use std::sync::Arc;
 
 use matcher::event::Event;
+use wire::ExplainedObject;
 
 use super::{Finding, GatePlan, Verdict};
 use crate::ingest::feature::{FeatureReader, Observed};
+use crate::model::delivery::{Delivery, Transition};
 use crate::model::error::ApiError;
 use crate::model::event::Body;
 
 /// An event that came to a situation.
 #[derive(Debug)]
 pub(crate) struct Input {
+    /// Its text, for situations about live objects.
+    pub(crate) text: Option<Box<str>>,
+    /// Whether its object has left all filters, or is not live any more. For situations about live objects.
+    pub(crate) is_exit: bool,
     pub(crate) event: Arc<Event>,
     pub(crate) id: Arc<str>,
     /// Its number in the situation's session.
@@ -22,6 +28,8 @@ pub(crate) struct Input {
     /// How many times it was derived from other events.
     pub(crate) depth: u32,
     pub(crate) key: Option<Arc<str>>,
+    /// Whether it stays live.
+    pub(crate) is_live: bool,
 }
 
 impl Input {
@@ -30,10 +38,19 @@ impl Input {
         Ok(Self::observed(&features.observe(&body.text)?, body.arrived_ms().cast_signed(), offset))
     }
 
+    /// Reads what is delivered about a live object.
+    pub(super) fn about_object(features: &FeatureReader, delivery: &Delivery) -> Result<Self, ApiError> {
+        let text = Some(delivery.body.text.clone());
+        let is_exit = delivery.transition == Some(Transition::Exit);
+        Ok(Self { text, is_exit, ..Self::of(features, &delivery.body, delivery.offset)? })
+    }
+
     /// An event as it was read.
     pub(super) fn observed(observed: &Observed, arrived_ms: i64, offset: u64) -> Self {
-        let Observed { event, id, time_ms, has_time: _, depth, key } = observed;
+        let Observed { event, id, time_ms, has_time: _, depth, key, is_live } = observed;
         Self {
+            text: None,
+            is_exit: false,
             event: Arc::clone(event),
             id: Arc::clone(id),
             offset,
@@ -41,6 +58,7 @@ impl Input {
             arrived_ms,
             depth: *depth,
             key: key.clone(),
+            is_live: *is_live,
         }
     }
 }
@@ -73,6 +91,19 @@ pub(crate) trait Logic: Send {
     /// As of [`take`](Self::take).
     fn withdraw(&mut self, _input: &Arc<Input>) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Tells the end of what was told and lasts, before it begins anew after the delivery of that offset.
+    fn end(&mut self, _offset: u64, _findings: &mut Vec<Finding>) {}
+
+    /// Why a live object is in groups or in none; `None` where there is no such candidate.
+    fn why(&self, _object: &str) -> Option<ExplainedObject> {
+        None
+    }
+
+    /// What it holds now, where that has changed since it was asked last.
+    fn standing(&mut self) -> Option<Standing> {
+        None
     }
 
     /// The offset of the oldest input that is still needed; `None` where none is.
@@ -115,12 +146,23 @@ pub(crate) trait Logic: Send {
     fn bytes(&self) -> usize;
 }
 
+/// What a situation about live objects holds.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// Candidates and consistent candidates of each role.
+    pub(crate) counts: Vec<(Arc<str>, groups::matching::Count)>,
+    /// The reported groups, in the order of the ranking.
+    pub(crate) groups: Vec<groups::matching::Group>,
+}
+
 /// A document that was read.
 pub(crate) struct Plan {
     /// Its normalised form, a JSON object.
     pub(crate) document: String,
     /// The filters of the inputs, as a subscription has them.
     pub(crate) filters: Vec<String>,
+    /// Whether its inputs are live objects: those that are there when it begins as well, and exits.
+    pub(crate) is_about_objects: bool,
     /// Comparisons that one event that comes costs, by estimate.
     pub(crate) comparisons: f64,
     /// Makes what is done with the inputs, at its beginning.

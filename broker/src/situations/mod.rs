@@ -10,6 +10,7 @@ mod explain;
 mod figures;
 mod finding;
 mod gate;
+mod groups;
 mod judging;
 mod logic;
 mod publishing;
@@ -42,7 +43,7 @@ use figures::Figures;
 pub(crate) use finding::Finding;
 use gate::Gates;
 pub(crate) use gate::{GatePlan, Held, Judged, Verdict};
-pub(crate) use logic::{Input, Logic, Plan};
+pub(crate) use logic::{Input, Logic, Plan, Standing};
 use runner::{Past, Runner};
 use series::{Label, Series};
 use share::Shares;
@@ -54,6 +55,8 @@ pub(crate) enum Kind {
     Checks,
     /// Rules by which events derive, merge and cancel one another.
     Rules,
+    /// Groups of live objects that fit together.
+    Groups,
 }
 
 impl Kind {
@@ -62,11 +65,12 @@ impl Kind {
         match self {
             Self::Checks => "checks",
             Self::Rules => "rules",
+            Self::Groups => "groups",
         }
     }
 
     fn of(name: &str) -> Option<Self> {
-        [Self::Checks, Self::Rules].into_iter().find(|kind| kind.name() == name)
+        [Self::Checks, Self::Rules, Self::Groups].into_iter().find(|kind| kind.name() == name)
     }
 }
 
@@ -98,6 +102,16 @@ impl Situation {
         format!("{}/{}", self.key.kind.name(), self.key.name)
     }
 
+    /// The id of the subscription that brings exits.
+    fn exits(&self) -> String {
+        format!("{}-exits", self.version)
+    }
+
+    /// The id of the subscription that brings what is live once more.
+    fn again(&self) -> String {
+        format!("{}-again", self.version)
+    }
+
     fn behalf(&self) -> Behalf<'_> {
         Behalf { tenant: self.tenant.as_deref(), confinement: self.confinement.as_ref() }
     }
@@ -106,7 +120,8 @@ impl Situation {
     fn shown(&self) -> String {
         let Some(members) = self.plan.document.strip_suffix('}') else { return self.plan.document.clone() };
         let activity = serde_json::to_string(&self.figures.activity()).unwrap_or_default();
-        format!(r#"{members},"activity":{activity}}}"#)
+        let groups = self.figures.groups().map(|groups| format!(r#","groups":{groups}"#)).unwrap_or_default();
+        format!(r#"{members},"activity":{activity}{groups}}}"#)
     }
 }
 
@@ -161,11 +176,57 @@ impl Stage {
         match kind {
             Kind::Checks => checks::read(&self.host, name, text),
             Kind::Rules => rules::read(&self.host, name, text),
+            Kind::Groups => groups::read(&self.host, name, text),
         }
     }
 
     fn connection(&self) -> u64 {
         self.next_connection.fetch_sub(1, Ordering::Relaxed)
+    }
+
+    /// The subscriptions that bring its inputs, as they are kept on disk. Exits come first: what leaves right after it came is then told.
+    fn subscriptions(&self, situation: &Situation, is_paused: bool) -> Result<Vec<Prepared>, ApiError> {
+        let filters = situation.plan.filters.join(",");
+        let bounds = r#""durable":true,"overflow":"drop-oldest""#;
+        let exits = format!(r#"{{"filters":[{filters}],{bounds},"on":["exit"]}}"#);
+        let events = format!(
+            r#"{{"filters":[{filters}],{bounds},{}:{},{}:{is_paused}}}"#,
+            quoted(SITUATION),
+            situation.plan.document,
+            quoted(PAUSED),
+        );
+        let exits = situation.plan.is_about_objects.then(|| self.own(situation, &situation.exits(), &exits));
+        exits.into_iter().chain([self.own(situation, &situation.version, &events)]).collect()
+    }
+
+    fn own(&self, situation: &Situation, id: &str, text: &str) -> Result<Prepared, ApiError> {
+        self.host.subscriptions.parse_own(id, text)?.on_behalf(situation.behalf())
+    }
+
+    async fn install(&self, client: &Arc<str>, subscription: Prepared) -> Result<(), ApiError> {
+        let install = |client, reply| Command::Install {
+            client,
+            subscription: Box::new(subscription),
+            change: None,
+            owner: None,
+            answer: None,
+            reply,
+        };
+        self.host.shards.ask(client, install).await?.map(drop)
+    }
+
+    /// Has all that is live brought once more, after what was brought before.
+    async fn renew(&self, situation: &Situation) -> Result<(), ApiError> {
+        // Beside the others, which must not miss anything meanwhile.
+        let text = format!(
+            r#"{{"filters":[{}],"durable":true,"overflow":"drop-oldest"}}"#,
+            situation.plan.filters.join(",")
+        );
+        let subscription = self.own(situation, &situation.again(), &text)?;
+        let (id, confinement) = (Arc::clone(&subscription.id), situation.confinement.clone());
+        let remove = |client, reply| Command::Remove { client, id, confinement, reply };
+        self.host.shards.ask(&situation.client, remove).await??;
+        self.install(&situation.client, subscription).await
     }
 }
 
@@ -289,12 +350,15 @@ impl Situations {
             figures: Figures::default(),
         };
         // What is refused leaves the one before it in force.
-        let subscription = self.subscription(&situation, false)?;
+        let subscriptions = self.stage.subscriptions(&situation, false)?;
         if before.is_some() {
             self.end(&situation.key).await;
-            self.forget(&situation.client).await?;
         }
-        self.install(&situation.client, subscription).await?;
+        // Where the broker died between two subscriptions, the first is there.
+        self.forget(&situation.client).await?;
+        for subscription in subscriptions {
+            self.stage.install(&situation.client, subscription).await?;
+        }
         Ok((self.serve(situation, Past::default()).shown(), before.is_some()))
     }
 
@@ -336,7 +400,9 @@ impl Situations {
         let _alone = self.changes.lock().await;
         let situation = self.find(kind, owner, name)?;
         if self.stage.host.shards.has_store() {
-            self.install(&situation.client, self.subscription(&situation, is_paused)?).await?;
+            for subscription in self.stage.subscriptions(&situation, is_paused)? {
+                self.stage.install(&situation.client, subscription).await?;
+            }
         }
         situation.figures.pause(is_paused);
         Ok(())
@@ -360,30 +426,6 @@ impl Situations {
         all.insert(situation.key.clone(), Served { situation: Arc::clone(&situation), runner, label });
         drop(all);
         situation
-    }
-
-    /// The subscription that brings its inputs, as it is kept on disk.
-    fn subscription(&self, situation: &Situation, is_paused: bool) -> Result<Prepared, ApiError> {
-        let text = format!(
-            r#"{{"filters":[{}],"durable":true,"overflow":"drop-oldest",{}:{},{}:{is_paused}}}"#,
-            situation.plan.filters.join(","),
-            quoted(SITUATION),
-            situation.plan.document,
-            quoted(PAUSED),
-        );
-        self.stage.host.subscriptions.parse_own(&situation.version, &text)?.on_behalf(situation.behalf())
-    }
-
-    async fn install(&self, client: &Arc<str>, subscription: Prepared) -> Result<(), ApiError> {
-        let install = |client, reply| Command::Install {
-            client,
-            subscription: Box::new(subscription),
-            change: None,
-            owner: None,
-            answer: None,
-            reply,
-        };
-        self.stage.host.shards.ask(client, install).await?.map(drop)
     }
 
     /// Waits until nothing is done for it any more.

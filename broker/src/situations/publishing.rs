@@ -106,7 +106,7 @@ impl Work {
         let limit = settings.situations.tenant_findings_per_second;
         if !self.holding.share.takes_finding(Instant::now(), limit) {
             return Err(format!(
-                "its tenant's checks and rule sets found more than {limit} in a second (situations.tenant_findings_per_second)"
+                "its tenant's checks, rule sets and groups found more than {limit} in a second (situations.tenant_findings_per_second)"
             ));
         }
         let text = finding.event(by, &self.situation.version, number);

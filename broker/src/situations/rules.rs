@@ -41,7 +41,14 @@ pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError
         read,
     });
     let begin = move || Box::new(Ruling::new(&rules)) as Box<dyn Logic>;
-    Ok(Plan { document, filters, comparisons: 0.0, begin: Box::new(begin), gate: None })
+    Ok(Plan {
+        document,
+        filters,
+        is_about_objects: false,
+        comparisons: 0.0,
+        begin: Box::new(begin),
+        gate: None,
+    })
 }
 
 /// A rule set, as it was read.

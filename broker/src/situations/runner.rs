@@ -10,8 +10,10 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use matcher::live::Cause;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use wire::ExplainedObject;
 
 use super::gate::Asks;
 use super::judging;
@@ -19,7 +21,7 @@ use super::publishing::Window;
 use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
 use crate::ingest::subscription::quoted;
-use crate::model::delivery::Entry;
+use crate::model::delivery::{Delivery, Entry};
 use crate::model::error::ApiError;
 use crate::outbox::{Bounds, Outbox};
 use crate::sessions::{Resume, State};
@@ -40,6 +42,9 @@ const MEASURE_EVERY: Duration = Duration::from_secs(1);
 /// How long to wait before something that the broker refused is tried again.
 pub(super) const RETRY: Duration = Duration::from_millis(100);
 
+/// Questions that wait for an answer, at most; further ones wait before.
+const QUESTIONS: usize = 16;
+
 /// Inputs after which what is needed no more is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1_024;
 
@@ -55,6 +60,13 @@ pub(super) struct Past {
 pub(super) struct Runner {
     ended: CancellationToken,
     task: JoinHandle<()>,
+    questions: mpsc::Sender<Question>,
+}
+
+/// Asks why a live object is in groups or in none.
+struct Question {
+    object: String,
+    reply: oneshot::Sender<Option<ExplainedObject>>,
 }
 
 impl Runner {
@@ -65,18 +77,23 @@ impl Runner {
         asks: Option<Asks>,
     ) -> Self {
         let ended = CancellationToken::new();
+        let (questions, asked) = mpsc::channel(QUESTIONS);
         let work = Work {
             stage: Arc::clone(stage),
             situation: Arc::clone(situation),
             holding: stage.shares.begin(&situation.key.tenant),
             measure_at: Instant::now(),
-            name: quoted(&situation.version),
+            names: Names {
+                events: [quoted(&situation.version), quoted(&situation.again())],
+                exits: quoted(&situation.exits()),
+            },
             told: past.told,
             state: past.state,
             acknowledged: 0,
             acking: None,
             findings: Window::default(),
             asks,
+            questions: asked,
             verdicts: 0,
             is_light: false,
         };
@@ -85,7 +102,19 @@ impl Runner {
             token.run_until_cancelled_owned(work.run()).await;
         };
         let task = stage.host.tasks.spawn_on(run, &stage.host.runtime);
-        Self { ended, task }
+        Self { ended, task, questions }
+    }
+
+    /// A way to ask why a live object is in groups or in none, once this is let go.
+    pub(super) fn why(
+        &self,
+        object: String,
+    ) -> impl Future<Output = Result<Option<ExplainedObject>, ApiError>> + use<> {
+        let (questions, (reply, answer)) = (self.questions.clone(), oneshot::channel());
+        async move {
+            questions.send(Question { object, reply }).await.map_err(|_| ApiError::Stopping)?;
+            answer.await.map_err(|_| ApiError::Stopping)
+        }
     }
 
     /// Ends it, and waits until it has.
@@ -103,8 +132,7 @@ pub(super) struct Work {
     pub(super) holding: Holding,
     /// When its memory is to be looked at.
     measure_at: Instant,
-    /// The id of the subscription, as JSON.
-    name: String,
+    names: Names,
     /// The number of the last finding that was published.
     pub(super) told: u64,
     /// What it knew when that was kept last.
@@ -115,15 +143,39 @@ pub(super) struct Work {
     pub(super) findings: Window,
     /// What the publishers of held events ask.
     pub(super) asks: Option<Asks>,
+    questions: mpsc::Receiver<Question>,
     /// Verdicts that were listed.
     pub(super) verdicts: u64,
     /// Whether the last verdicts took so little time that the next ones need no thread of their own.
     pub(super) is_light: bool,
 }
 
+/// The ids of its subscriptions, as JSON.
+#[derive(Clone)]
+struct Names {
+    events: [String; 2],
+    exits: String,
+}
+
+impl Names {
+    /// Whether a delivery is an input.
+    fn are_of(&self, delivery: &Delivery, is_about_objects: bool) -> bool {
+        let has = |name: &str| delivery.subscriptions.as_slice().iter().any(|one| **one == *name);
+        match delivery.transition {
+            None => {
+                self.events.iter().any(|name| has(name))
+                    && (is_about_objects || delivery.cause == Cause::Published)
+            }
+            Some(_) => has(&self.exits),
+        }
+    }
+}
+
 /// What is left of the logic after a batch.
 struct Evaluated {
     logic: Box<dyn Logic>,
+    /// Whether it began anew.
+    is_anew: bool,
     findings: Vec<Finding>,
     last: u64,
     /// Entries that were not taken in yet.
@@ -170,6 +222,9 @@ impl Work {
         };
         let mut logic = self.begin();
         situation.figures.begins(logic.engine(), logic.stored());
+        if let Some(standing) = logic.standing() {
+            situation.figures.note_standing(standing);
+        }
         let mut batch = Vec::new();
         let mut is_behind = true;
         loop {
@@ -188,6 +243,10 @@ impl Work {
                     logic = self.judge(logic, asked).await?;
                     continue;
                 }
+                Some(question) = self.questions.recv() => {
+                    logic = self.answer(logic, question).await?;
+                    continue;
+                }
                 acked = acked(&mut self.acking) => {
                     self.acking = None;
                     // What was refused is acknowledged with the next ones.
@@ -203,13 +262,15 @@ impl Work {
             let mut entries = std::mem::take(&mut batch).into_iter();
             while !entries.as_slice().is_empty() {
                 self.wait_for_time().await;
-                let evaluated = self.evaluate(logic, entries).await?;
+                let mut evaluated = self.evaluate(logic, entries).await?;
+                self.fit(&mut evaluated);
                 entries = evaluated.rest;
-                let (fitting, is_anew) = self.fit(evaluated.logic, evaluated.measured);
-                logic = fitting;
-                let state = if is_anew { logic.state(true) } else { evaluated.state };
+                logic = evaluated.logic;
                 self.publish(evaluated.findings).await?;
-                if let Some(state) = state {
+                if evaluated.is_anew && situation.plan.is_about_objects {
+                    stage.renew(&situation).await?;
+                }
+                if let Some(state) = evaluated.state {
                     self.keep(evaluated.last, state).await?;
                 }
                 self.acknowledge(logic.needs(), evaluated.last);
@@ -221,6 +282,25 @@ impl Work {
         }
     }
 
+    /// Answers a question, beside the threads that serve everybody.
+    async fn answer(
+        &mut self,
+        logic: Box<dyn Logic>,
+        Question { object, reply }: Question,
+    ) -> Result<Box<dyn Logic>, ApiError> {
+        let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
+        let share = Arc::clone(&self.holding.share);
+        let work = move || {
+            let began = Instant::now();
+            // Nobody may wait for it any more.
+            let _ = reply.send(logic.why(&object));
+            share.pay(Instant::now(), began.elapsed());
+            logic
+        };
+        let answered = self.stage.host.runtime.spawn_blocking(work).await;
+        answered.map_err(|_| ApiError::Internal("an evaluation panicked"))
+    }
+
     /// Waits while its tenant has taken more of the threads' time than its share. Without tenants there is nobody to wait for.
     async fn wait_for_time(&mut self) {
         let wait = self.holding.share.wait(Instant::now());
@@ -228,7 +308,7 @@ impl Work {
             return;
         }
         self.situation.figures.problem(
-            "its tenant's checks and rule sets took more of the threads' time than their share (situations.tenant_time_share), so that they wait",
+            "its tenant's checks, rule sets and groups took more of the threads' time than their share (situations.tenant_time_share), so that they wait",
         );
         tokio::time::sleep(wait).await;
     }
@@ -244,19 +324,21 @@ impl Work {
         logic
     }
 
-    /// The logic, or a new one where its state is too much for its tenant; whether it is a new one.
-    fn fit(&mut self, logic: Box<dyn Logic>, measured: Option<(usize, Duration)>) -> (Box<dyn Logic>, bool) {
-        let Some((bytes, took)) = measured else { return (logic, false) };
+    /// Has the logic begin anew where its state is too much for its tenant.
+    fn fit(&mut self, evaluated: &mut Evaluated) {
+        let Some((bytes, took)) = evaluated.measured else { return };
         self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 1_000);
         let limit = self.stage.host.config.situations.tenant_state_bytes;
         if !self.holding.is_too_much(bytes, limit) {
-            return (logic, false);
+            return;
         }
         self.holding.is_too_much(0, limit);
-        let logic = self.situation.anew(&format!(
-            "it knew {bytes} bytes, and its tenant's checks and rule sets together more than {limit} (situations.tenant_state_bytes)"
+        evaluated.logic.end(evaluated.last, &mut evaluated.findings);
+        evaluated.logic = self.situation.anew(&format!(
+            "it knew {bytes} bytes, and its tenant's checks, rule sets and groups together more than {limit} (situations.tenant_state_bytes)"
         ));
-        (logic, true)
+        evaluated.is_anew = true;
+        evaluated.state = evaluated.logic.state(true);
     }
 
     /// Takes the entries in, on a thread beside those that serve everybody.
@@ -266,12 +348,13 @@ impl Work {
         mut rest: std::vec::IntoIter<Entry>,
     ) -> Result<Evaluated, ApiError> {
         let (share, is_measured) = (Arc::clone(&self.holding.share), self.measure_at <= Instant::now());
-        let (stage, situation, name) =
-            (Arc::clone(&self.stage), Arc::clone(&self.situation), self.name.clone());
+        let (stage, situation, names) =
+            (Arc::clone(&self.stage), Arc::clone(&self.situation), self.names.clone());
         let kept_up_to = self.state.as_ref().map_or(0, |state| state.offset);
         let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
         let work = move || {
-            let (mut findings, mut last) = (Vec::new(), 0);
+            let (mut findings, mut last, mut is_anew) = (Vec::new(), 0, false);
+            let is_about_objects = situation.plan.is_about_objects;
             let turn = Instant::now();
             let figures = &situation.figures;
             let turn_max = if situation.plan.gate.is_some() { TURN_OF_GATE } else { TURN };
@@ -283,16 +366,21 @@ impl Work {
                     Entry::Gap(gap) if gap.to <= kept_up_to => last = gap.to,
                     Entry::Delivery(delivery) if delivery.offset <= kept_up_to => last = delivery.offset,
                     Entry::Gap(gap) => {
-                        last = gap.to;
+                        (last, is_anew) = (gap.to, true);
+                        logic.end(last, &mut findings);
                         logic = situation.anew(&format!("inputs were lost ({})", gap.reason.text()));
                     }
                     Entry::Delivery(delivery) => {
                         last = delivery.offset;
-                        let is_own = delivery.subscriptions.as_slice().iter().any(|one| **one == *name);
-                        if delivery.cause != Cause::Published || !is_own {
+                        if !names.are_of(&delivery, is_about_objects) {
                             continue;
                         }
-                        let input = Input::of(&stage.host.features, &delivery.body, delivery.offset);
+                        let features = &stage.host.features;
+                        let input = if is_about_objects {
+                            Input::about_object(features, &delivery)
+                        } else {
+                            Input::of(features, &delivery.body, delivery.offset)
+                        };
                         let Ok(input) = input else { continue };
                         let id = Arc::clone(&input.id);
                         let (began, before, ahead) = (Instant::now(), logic.evaluations(), logic.ahead());
@@ -312,6 +400,8 @@ impl Work {
                             figures.problem(problem);
                         }
                         if let Err(why) = taken {
+                            is_anew = true;
+                            logic.end(last, &mut findings);
                             logic = situation.anew(&why);
                         }
                     }
@@ -322,8 +412,11 @@ impl Work {
             let measured = is_measured.then(|| (logic.bytes(), measuring.elapsed()));
             let state = logic.state(false);
             figures.note_stored(logic.stored());
+            if let Some(standing) = logic.standing() {
+                figures.note_standing(standing);
+            }
             share.pay(Instant::now(), turn.elapsed());
-            Evaluated { logic, findings, last, rest, state, measured }
+            Evaluated { logic, is_anew, findings, last, rest, state, measured }
         };
         let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
         evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))

@@ -22,6 +22,7 @@ mod durable_faults;
 mod engines;
 mod exactness;
 mod gates;
+mod group_definitions;
 mod groups;
 mod hostile;
 mod lifecycle;

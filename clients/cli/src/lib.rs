@@ -72,6 +72,9 @@ pub enum Verb {
     /// What is done with rule sets, beside dry runs
     #[command(skip)]
     Rules(SituationVerb),
+    /// What is done with group definitions, beside dry runs
+    #[command(skip)]
+    Groups(SituationVerb),
 }
 
 /// Does it, until it is done or told to stop. The exit code is 1 where something was refused, 2 for flags that do not go together, and 130
@@ -91,6 +94,7 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
         Verb::Clients(arguments) => or_stopped(&stop, list::clients(*arguments)).await,
         Verb::Checks(verb) => or_stopped(&stop, situations::run(Kind::Checks, verb)).await,
         Verb::Rules(verb) => or_stopped(&stop, situations::run(Kind::Rules, verb)).await,
+        Verb::Groups(verb) => or_stopped(&stop, situations::run(Kind::Groups, verb)).await,
         Verb::Stats(arguments) => or_stopped(&stop, list::stats(*arguments)).await,
     };
     done.or_else(|error| {

@@ -1,4 +1,4 @@
-//! `nearcast checks` and `nearcast rules`: what is done with the checks and the rule sets of a running broker.
+//! `nearcast checks`, `nearcast rules` and `nearcast groups`: what is done with the situations of a running broker.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,9 +19,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) enum Kind {
     Checks,
     Rules,
+    Groups,
 }
 
-/// What is done with the checks, or the rule sets, of a running broker. A token has to have the scope admin.
+/// What is done with the checks, the rule sets, or the group definitions of a running broker. A token has to have the scope admin.
 #[derive(Clone, Debug, Subcommand)]
 pub enum SituationVerb {
     /// Put one in force, in the place of one of the same name
@@ -69,7 +70,7 @@ pub struct ListArguments {
 }
 
 pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitCode> {
-    use Kind::{Checks, Rules};
+    use Kind::{Checks, Groups, Rules};
 
     let to = |access: &Access| access.broker_within(PATIENCE);
     let (access, lines) = match verb {
@@ -78,6 +79,9 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             let put = match kind {
                 Checks => broker.put_check(&name, &document).await.map(|put| vec![json_text(&put)]),
                 Rules => broker.put_rule_set(&name, &document).await.map(|put| vec![json_text(&put)]),
+                Groups => {
+                    broker.put_group_definition(&name, &document).await.map(|put| vec![json_text(&put)])
+                }
             };
             (access, put)
         }
@@ -86,6 +90,7 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             let found = match kind {
                 Checks => broker.check(&name).await.map(|found| vec![json_text(&found)]),
                 Rules => broker.rule_set(&name).await.map(|found| vec![json_text(&found)]),
+                Groups => broker.group_definition(&name).await.map(|found| vec![json_text(&found)]),
             };
             (access, found)
         }
@@ -94,6 +99,7 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             let found = match kind {
                 Checks => broker.checks().await.map(|found| found.iter().map(json_text).collect()),
                 Rules => broker.rule_sets().await.map(|found| found.iter().map(json_text).collect()),
+                Groups => broker.group_definitions().await.map(|found| found.iter().map(json_text).collect()),
             };
             (access, found)
         }
@@ -102,6 +108,7 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             let found = match kind {
                 Checks => broker.check_findings(&name).await,
                 Rules => broker.rule_set_findings(&name).await,
+                Groups => broker.group_definition_findings(&name).await,
             };
             (access, found.map(|found| found.iter().map(json_text).collect()))
         }
@@ -110,6 +117,7 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             let paused = match kind {
                 Checks => broker.pause_check(&name).await,
                 Rules => broker.pause_rule_set(&name).await,
+                Groups => broker.pause_group_definition(&name).await,
             };
             (access, paused.map(|()| Vec::new()))
         }
@@ -118,6 +126,7 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             let resumed = match kind {
                 Checks => broker.resume_check(&name).await,
                 Rules => broker.resume_rule_set(&name).await,
+                Groups => broker.resume_group_definition(&name).await,
             };
             (access, resumed.map(|()| Vec::new()))
         }
@@ -126,6 +135,7 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             let deleted = match kind {
                 Checks => broker.delete_check(&name).await,
                 Rules => broker.delete_rule_set(&name).await,
+                Groups => broker.delete_group_definition(&name).await,
             };
             (access, deleted.map(|()| Vec::new()))
         }

@@ -2,10 +2,10 @@
 
 #[doc(inline)]
 pub use wire::{
-    Activity, Area, AreaForm, Cause, Check, ClientFigures, ClientPosition, Clients, Clock, Context,
-    Delivered, Deliveries, DeliveryState, ExplainedArea, ExplainedCheck, ExplainedCondition,
+    Activity, Area, AreaForm, Cause, Check, ClientFigures, ClientPosition, Clients, Clock, ConditionLeaves,
+    Context, Delivered, Deliveries, DeliveryState, ExplainedArea, ExplainedCheck, ExplainedCondition,
     ExplainedConstraint, ExplainedDerivation, ExplainedEvent, ExplainedFilter, ExplainedNearest,
-    ExplainedPosition, ExplainedReach, Explanation, FactRule, Fault, Filter, Following, Formula, Link,
-    NamedPosition, On, OnViolation, Position, Publication, RuleSet, SituationActivity, Stats, Subscription,
-    Transition, Truth, Warning,
+    ExplainedObject, ExplainedPartners, ExplainedPosition, ExplainedReach, ExplainedRole, Explanation,
+    FactRule, Fault, Filter, Following, Formula, GroupDefinition, Link, NamedPosition, On, OnViolation,
+    Position, Publication, Role, RuleSet, SituationActivity, Stats, Subscription, Transition, Truth, Warning,
 };

@@ -1,8 +1,8 @@
-//! The broker's calls for checks and for rule sets, which are alike.
+//! The broker's calls for checks, rule sets and group definitions, which are alike.
 
 use reqwest::Method;
 use serde::Serialize;
-use wire::{Check, RuleSet};
+use wire::{Check, ExplainedObject, GroupDefinition, RuleSet};
 
 use crate::{
     Broker, Error, Feature,
@@ -83,9 +83,24 @@ calls!(
     checks, check, put_check, check_findings, pause_check, resume_check, delete_check
 );
 calls!(
+    "group definition", GroupDefinition, "/v1/groups":
+    group_definitions, group_definition, put_group_definition, group_definition_findings, pause_group_definition,
+    resume_group_definition, delete_group_definition
+);
+calls!(
     "rule set", RuleSet, "/v1/rules":
     rule_sets, rule_set, put_rule_set, rule_set_findings, pause_rule_set, resume_rule_set, delete_rule_set
 );
+
+impl Broker {
+    /// Why a live object, by its key, else its id, is in groups of a definition or in none; takes a token with the scope admin.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] with `not-found` where it is no candidate, [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn explain_object(&self, name: &str, object: &str) -> Result<ExplainedObject, Error> {
+        self.get(&format!("{}/objects/{}", path("/v1/groups", name), encoded(object))).await
+    }
+}
 
 fn path(all: &str, name: &str) -> String {
     format!("{all}/{}", encoded(name))

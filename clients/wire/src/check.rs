@@ -124,13 +124,13 @@ pub enum OnViolation {
     Drop,
 }
 
-/// What a check or a rule set does.
+/// What a check, a rule set or a group definition does.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct SituationActivity {
     /// Events that came to it.
     pub inputs: u64,
-    /// How often it was evaluated; of a rule set, the facts that were added.
+    /// How often it was evaluated; of a rule set, the facts that were added; of a group definition, the changes of candidates.
     pub evaluations: u64,
     /// Events that it published.
     pub published: u64,
@@ -158,6 +158,13 @@ pub struct SituationActivity {
     /// Constraints in the store of a rule set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraints: Option<u64>,
+    /// Live objects that are candidates of each role of a group definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<BTreeMap<String, u64>>,
+    /// Candidates of each role that satisfy the conditions over it alone and are supported: for each role that shares a condition with it
+    /// there is such a candidate with which all conditions over both are true.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub consistent: Option<BTreeMap<String, u64>>,
     /// Whether it is paused.
     pub paused: bool,
     /// What last went wrong.

@@ -9,6 +9,7 @@ mod document;
 mod explain;
 mod feature;
 mod frame;
+mod group;
 mod problem;
 mod push;
 mod query;
@@ -29,6 +30,7 @@ pub use explain::{
 };
 pub use feature::{Feature, FeatureKind, PointGeometry, PointKind};
 pub use frame::{Cause, ClientFrame, GapReason, ServerFrame, Transition};
+pub use group::{ConditionLeaves, ExplainedObject, ExplainedPartners, ExplainedRole, GroupDefinition, Role};
 pub use problem::{Fault, Link, PROBLEM_PREFIX, Problem};
 pub use push::{PushKey, PushKeys, PushState, PushSubscription};
 pub use query::{ClientPosition, CollectionKind, LiveEvents};

@@ -39,6 +39,14 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("get", "/v1/checks/{name}/findings", "admin"),
     ("post", "/v1/checks/{name}/pause", "admin"),
     ("post", "/v1/checks/{name}/resume", "admin"),
+    ("get", "/v1/groups", "admin"),
+    ("put", "/v1/groups/{name}", "admin"),
+    ("get", "/v1/groups/{name}", "admin"),
+    ("delete", "/v1/groups/{name}", "admin"),
+    ("get", "/v1/groups/{name}/findings", "admin"),
+    ("get", "/v1/groups/{name}/objects/{object}", "admin"),
+    ("post", "/v1/groups/{name}/pause", "admin"),
+    ("post", "/v1/groups/{name}/resume", "admin"),
     ("get", "/v1/rules", "admin"),
     ("put", "/v1/rules/{name}", "admin"),
     ("get", "/v1/rules/{name}", "admin"),
@@ -85,6 +93,7 @@ impl Call {
                 let formula = json!({"forall": "a", "in": "all", "that": "TRUE"});
                 json!({"contexts": {"all": {"for_s": 1}}, "formula": formula})
             }
+            ("put", "/v1/groups/{name}") => json!({"roles": {"a": {"where": "type = 'a'"}}}),
             ("put", "/v1/rules/{name}") => {
                 json!({"facts": {"seen": {"args": ["@id"]}}, "program": "seen(X) \\ seen(X) <=> true."})
             }
@@ -92,6 +101,8 @@ impl Call {
                 "post",
                 "/v1/checks/{name}/pause"
                 | "/v1/checks/{name}/resume"
+                | "/v1/groups/{name}/pause"
+                | "/v1/groups/{name}/resume"
                 | "/v1/rules/{name}/pause"
                 | "/v1/rules/{name}/resume",
             ) => return None,
@@ -111,7 +122,12 @@ enum Credential<'a> {
 /// Asks; gives the status, the challenge and, where it is a problem, the problem. What is not one may have no end.
 async fn ask(address: SocketAddr, call: &Call, client: &str, with: Credential<'_>) -> (u16, String, Value) {
     let http = reqwest::Client::builder().no_proxy().pool_max_idle_per_host(0).build().expect("a client");
-    let path = call.path.replace("{client}", client).replace("{id}", "s1").replace("{name}", "c1");
+    let path = call
+        .path
+        .replace("{client}", client)
+        .replace("{id}", "s1")
+        .replace("{name}", "c1")
+        .replace("{object}", "o1");
     let method = reqwest::Method::from_bytes(call.method.to_uppercase().as_bytes()).expect("a method");
     let mut request = http.request(method, format!("http://{address}{path}"));
     match with {
@@ -312,7 +328,7 @@ async fn a_confined_token_permits_less() {
                 Call { method: "delete".into(), path: "/v1/clients/{client}".into(), scope: "subscribe" };
             let admin = ISSUER.token("root", "admin");
             ask(program.address(), &forget, "ann", Credential::Bearer(&admin)).await;
-            for path in ["/v1/checks/{name}", "/v1/rules/{name}"] {
+            for path in ["/v1/checks/{name}", "/v1/groups/{name}", "/v1/rules/{name}"] {
                 let end = Call { method: "delete".into(), path: path.into(), scope: "admin" };
                 ask(program.address(), &end, "ann", Credential::Bearer(&admin)).await;
             }

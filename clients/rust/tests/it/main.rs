@@ -6,6 +6,7 @@ mod connection;
 mod documents;
 mod durable;
 mod frames;
+mod groups;
 mod programs;
 mod resume;
 mod rules;

@@ -1,0 +1,470 @@
+//! Groups: live objects, one for each role, that fit together, as they come, move and leave.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use rand::rngs::SmallRng;
+use rand::{Rng as _, SeedableRng as _};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::{Form, Http, Program, Serve, Ws, encode, eventually, feature};
+
+/// Taxis with riders near them that fit in. The first role is the rider: `json!` orders names.
+fn pickup() -> Value {
+    json!({
+        "roles": {"taxi": {"where": "type = 'taxi' AND free = TRUE"}, "rider": {"where": "type = 'rider'"}},
+        "where": ["DISTANCE(taxi, rider) <= 800", "taxi.seats >= rider.party"],
+        "order": "DISTANCE(taxi, rider)",
+    })
+}
+
+/// A live event about an object, north of a place by some metres.
+fn live(object: &str, metres: f64, properties: Value) -> Value {
+    let mut event = feature(&format!("{object}@{metres}"), [9.0, 45.0 + metres / 111_195.0], properties);
+    event["key"] = json!(object);
+    event
+}
+
+fn taxi(object: &str, metres: f64, is_free: bool) -> Value {
+    live(object, metres, json!({"type": "taxi", "free": is_free, "seats": 4}))
+}
+
+fn rider(object: &str, metres: f64, party: u32) -> Value {
+    live(object, metres, json!({"type": "rider", "party": party}))
+}
+
+async fn publish(http: &Http, event: &Value) {
+    http.post("/v1/events", "application/geo+json", event.to_string()).await.expect(202);
+}
+
+async fn publish_all(http: &Http, events: &[Value]) {
+    let (kind, body) = encode(Form::Lines, events);
+    http.post("/v1/events", kind, body).await.expect(202);
+}
+
+async fn document(http: &Http, name: &str) -> Value {
+    http.get(&format!("/v1/groups/{name}")).await.expect(200).json()
+}
+
+/// The document once its groups are these.
+async fn holds(http: &Http, name: &str, groups: Value) -> Value {
+    eventually("its groups", async || {
+        let document = document(http, name).await;
+        (document["groups"] == groups).then_some(document)
+    })
+    .await
+}
+
+/// Transition, taxi and rider of what comes next.
+async fn told(reader: &mut Ws) -> (String, String, String) {
+    let event = reader.event().await["event"].clone();
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let properties = &event["properties"];
+    assert_eq!((&properties["type"], &properties["group"]), (&json!("group"), &json!("pickup")), "{event}");
+    (text(&properties["transition"]), text(&properties["roles"]["taxi"]), text(&properties["roles"]["rider"]))
+}
+
+fn of(transition: &str, taxi: &str, rider: &str) -> (String, String, String) {
+    (transition.to_owned(), taxi.to_owned(), rider.to_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn riders_and_taxis_are_grouped_while_they_fit() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    // What is live already is a candidate.
+    publish(&http, &taxi("t1", 0.0, true)).await;
+    let mut reader = program.ws("reader").await;
+    reader.subscribe("groups", json!({"filters": [{"where": "type = 'group'"}]})).await;
+    let made = http.put("/v1/groups/pickup", &pickup()).await.expect(201).json();
+    assert_eq!((&made["limit"], &made["where"][1]), (&json!(100), &json!("taxi.seats >= rider.party")));
+    publish(&http, &rider("r1", 500.0, 2)).await;
+    let event = reader.event().await["event"].clone();
+    assert_eq!(event["geometry"], rider("", 500.0, 0)["geometry"], "the place of the first role");
+    let roles = json!({"taxi": "t1", "rider": "r1"});
+    assert_eq!(
+        event["properties"],
+        json!({"type": "group", "group": "pickup", "roles": roles, "transition": "enter"})
+    );
+    assert_eq!(event["derived"], json!({"by": "groups/pickup", "from": ["r1@500", "t1@0"], "depth": 1}));
+
+    // A newer event keeps the group while the conditions hold.
+    publish(&http, &rider("r1", 600.0, 4)).await;
+    publish(&http, &rider("r2", 100.0, 5)).await;
+    publish(&http, &taxi("t2", 700.0, true)).await;
+    assert_eq!(told(&mut reader).await, of("enter", "t2", "r1"));
+    let found =
+        holds(&http, "pickup", json!([{"taxi": "t2", "rider": "r1"}, {"taxi": "t1", "rider": "r1"}])).await;
+    assert_eq!(found["activity"]["candidates"], json!({"taxi": 2, "rider": 2}));
+    assert_eq!(found["activity"]["consistent"], json!({"taxi": 2, "rider": 1}));
+    assert_eq!(found["activity"]["engine"], "cpu");
+
+    let why = http.get("/v1/groups/pickup/objects/r2").await.expect(200).json();
+    assert_eq!(
+        why["why"],
+        "r2 is in no group: as rider, of 2 of role taxi none fits: true is DISTANCE(taxi, rider) <= 800 for 2, taxi.seats >= rider.party for 0"
+    );
+    assert_eq!((&why["groups"], &why["roles"][0]["consistent"]), (&json!(0), &json!(false)));
+    let why = http.get("/v1/groups/pickup/objects/r1").await.expect(200).json();
+    assert_eq!((&why["why"], &why["groups"]), (&json!("r1 is in 2 groups"), &json!(2)));
+    http.get("/v1/groups/pickup/objects/nobody").await.problem(404);
+
+    // It moves away; it is taken; it ends; its time runs out.
+    publish(&http, &taxi("t1", 3_000.0, true)).await;
+    assert_eq!(told(&mut reader).await, of("exit", "t1", "r1"));
+    publish(&http, &taxi("t2", 700.0, false)).await;
+    assert_eq!(told(&mut reader).await, of("exit", "t2", "r1"));
+    publish(&http, &taxi("t1", 600.0, true)).await;
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r1"));
+    http.delete("/v1/events/r1@600").await.expect(204);
+    assert_eq!(told(&mut reader).await, of("exit", "t1", "r1"));
+    let mut short = rider("r3", 600.0, 1);
+    short["ttl_s"] = json!(1);
+    publish(&http, &short).await;
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r3"));
+    assert_eq!(told(&mut reader).await, of("exit", "t1", "r3"));
+
+    // What is not live is no candidate.
+    publish(&http, &feature("once", [9.0, 45.0 + 600.0 / 111_195.0], json!({"type": "rider", "party": 1})))
+        .await;
+    publish(&http, &rider("r4", 610.0, 1)).await;
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r4"));
+    eventually("its findings", async || {
+        let findings = http.get("/v1/groups/pickup/findings").await.expect(200).json();
+        (findings.as_array().map(Vec::len) == Some(9)).then_some(())
+    })
+    .await;
+
+    let listed = http.get("/v1/groups").await.expect(200).json();
+    assert_eq!((&listed[0]["name"], listed.as_array().map(Vec::len)), (&json!("pickup"), Some(1)));
+    // What was answered can be sent back; it begins empty, and what is live comes again.
+    http.put("/v1/groups/pickup", &listed[0]).await.expect(200);
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r4"));
+    http.delete("/v1/groups/pickup").await.expect(204);
+    http.get("/v1/groups/pickup").await.problem(404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_groups_are_told_and_to_fall_behind_is_an_exit() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let mut reader = program.ws("reader").await;
+    reader.subscribe("groups", json!({"filters": [{"where": "type = 'group'"}]})).await;
+    let mut first = pickup();
+    first["limit"] = json!(1);
+    http.put("/v1/groups/pickup", &first).await.expect(201);
+    for event in
+        [taxi("t2", 0.0, true), rider("r1", 300.0, 1), taxi("t1", 0.0, true), taxi("t3", 250.0, true)]
+    {
+        publish(&http, &event).await;
+    }
+    // Equals go by their names.
+    let told_now = [told(&mut reader).await, told(&mut reader).await, told(&mut reader).await];
+    assert_eq!(told_now, [of("enter", "t2", "r1"), of("exit", "t2", "r1"), of("enter", "t1", "r1")]);
+    assert_eq!(told(&mut reader).await, of("exit", "t1", "r1"));
+    assert_eq!(told(&mut reader).await, of("enter", "t3", "r1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_wrong_is_told_with_its_place() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let pointers = async |document: Value| {
+        let problem = http.put("/v1/groups/g", &document).await.problem(400);
+        let faults = problem["errors"].as_array().expect("faults").clone();
+        faults
+            .iter()
+            .map(|fault| fault["pointer"].as_str().expect("a pointer").to_owned())
+            .collect::<Vec<_>>()
+    };
+    let with = |member: &str, value: Value| {
+        let mut document = pickup();
+        document[member] = value;
+        document
+    };
+    assert_eq!(pointers(json!({})).await, ["/roles"]);
+    assert_eq!(pointers(with("roles", json!({}))).await, ["/roles"]);
+    assert_eq!(
+        pointers(with("roles", json!({"a": {"where": "x ="}, "b": {"area": {"radius_m": 5}}}))).await,
+        ["/roles/a/where", "/roles/b/area"]
+    );
+    assert_eq!(
+        pointers(with("where", json!(["DISTANCE(taxi, bus) < 5", "taxi.seats >"]))).await,
+        ["/where/0", "/where/1"]
+    );
+    assert_eq!(pointers(with("where", json!(["1 = 1"]))).await, ["/where/0"]);
+    assert_eq!(pointers(with("where", json!("taxi.seats > 1"))).await, ["/where"]);
+    assert_eq!(pointers(with("order", json!("taxi.seats < 3"))).await, ["/order"]);
+    assert_eq!(pointers(with("limit", json!(0))).await, ["/limit"]);
+    assert_eq!(pointers(with("limit", json!(1_001))).await, ["/limit"]);
+    assert_eq!(pointers(with("wheres", json!([]))).await, ["/wheres"]);
+    http.get("/v1/groups/g").await.problem(404);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_object_that_would_pass_a_bound_is_left_out_and_told() {
+    let program = Serve::new().config("[groups]\ncandidates = 3\n").start().await;
+    let http = program.http();
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    for event in [taxi("t1", 0.0, true), taxi("t2", 10.0, true), rider("r1", 0.0, 1), rider("r2", 0.0, 1)] {
+        publish(&http, &event).await;
+    }
+    let full = eventually("the bound", async || {
+        let document = document(&http, "pickup").await;
+        (document["activity"]["dropped"] == 1).then_some(document)
+    })
+    .await;
+    let problem = full["activity"]["problem"].as_str().expect("a problem");
+    assert!(problem.contains("r2") && problem.contains("groups.candidates"), "{problem}");
+    assert_eq!(full["activity"]["restarts"], 0);
+    publish(&http, &taxi("t2", 10.0, false)).await;
+    publish(&http, &rider("r2", 0.0, 2)).await;
+    holds(&http, "pickup", json!([{"taxi": "t1", "rider": "r1"}, {"taxi": "t1", "rider": "r2"}])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_lost_inputs_it_begins_anew_with_all_that_is_live() {
+    let program = Serve::new().config("[situations]\nkept_events = 8\n").start().await;
+    let http = program.http();
+    let mut reader = program.ws("reader").await;
+    reader.subscribe("groups", json!({"filters": [{"where": "type = 'group'"}]})).await;
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    publish(&http, &taxi("t1", 0.0, true)).await;
+    publish(&http, &rider("r1", 0.0, 1)).await;
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r1"));
+    http.post("/v1/groups/pickup/pause", "application/json", String::new()).await.expect(204);
+    for round in 0..40 {
+        publish(&http, &taxi("t2", 5_000.0 + f64::from(round), true)).await;
+    }
+    http.post("/v1/groups/pickup/resume", "application/json", String::new()).await.expect(204);
+    assert_eq!(told(&mut reader).await, of("exit", "t1", "r1"));
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r1"));
+    let found = eventually("its candidates", async || {
+        let document = document(&http, "pickup").await;
+        (document["activity"]["candidates"] == json!({"taxi": 2, "rider": 1})).then_some(document)
+    })
+    .await;
+    assert_eq!(found["activity"]["restarts"], 1, "{found}");
+}
+
+/// An object of the random town, as the test knows it.
+#[derive(Clone, Copy, PartialEq)]
+struct Object {
+    kind: u32,
+    x: i64,
+    y: i64,
+    size: i64,
+}
+
+/// Groups that each definition tells.
+const LIMITS: [usize; 3] = [1_000, 20, 50];
+
+const KINDS: [&str; 4] = ["taxi", "rider", "stand", "none"];
+
+/// What happens in a town on a plane, and which groups there are by looking at everything.
+struct Town {
+    random: SmallRng,
+    objects: BTreeMap<String, Object>,
+}
+
+impl Town {
+    fn new(seed: u64) -> Self {
+        Self { random: SmallRng::seed_from_u64(seed), objects: BTreeMap::new() }
+    }
+
+    /// Moves an object, or makes it another one.
+    fn step(&mut self, count: u32) -> Value {
+        let name = format!("o{}", self.random.random_range(0..count));
+        let kind = if self.random.random_bool(0.1) { 3 } else { self.random.random_range(0..3) };
+        let before = self.objects.get(&name).copied();
+        let kind = before.filter(|_| self.random.random_bool(0.8)).map_or(kind, |object| object.kind);
+        let (x, y) = (self.random.random_range(0..1_000), self.random.random_range(0..1_000));
+        let object = Object { kind, x, y, size: self.random.random_range(1..6) };
+        self.objects.insert(name.clone(), object);
+        let Object { kind, x, y, size } = object;
+        json!({
+            "type": "Feature", "key": name, "geometry": {"type": "Point", "coordinates": [x, y]},
+            "properties": {"type": KINDS[kind as usize], "size": size},
+        })
+    }
+
+    fn of_kind(&self, kind: u32) -> impl Iterator<Item = (&String, &Object)> {
+        self.objects.iter().filter(move |(_, object)| object.kind == kind)
+    }
+
+    /// The documents, and for each the groups that there are.
+    fn definitions() -> [(&'static str, Value); 3] {
+        let role = |kind: &str| json!({"where": format!("type = '{kind}'")});
+        let [near, first, three] = LIMITS;
+        [
+            (
+                "near",
+                json!({
+                    "roles": {"taxi": role("taxi"), "rider": role("rider")}, "limit": near,
+                    "where": ["DISTANCE(taxi, rider) <= 30", "taxi.size >= rider.size"],
+                }),
+            ),
+            (
+                "first",
+                json!({
+                    "roles": {"rider": role("rider"), "taxi": role("taxi")}, "limit": first,
+                    "where": ["DISTANCE(taxi, rider) <= 60", "taxi.size > 2"], "order": "taxi.size - rider.size",
+                }),
+            ),
+            (
+                "three",
+                json!({
+                    "roles": {"taxi": role("taxi"), "rider": role("rider"), "stand": role("stand")}, "limit": three,
+                    "where": ["DISTANCE(taxi, rider) <= 60", "DISTANCE(rider, stand) <= 60", "taxi.size <> stand.size"],
+                    "order": "DISTANCE(rider, stand)",
+                }),
+            ),
+        ]
+    }
+
+    fn groups(&self) -> [Vec<Value>; 3] {
+        let [mut near, mut first, mut three] = [const { Vec::new() }; 3];
+        for (taxi, of_taxi) in self.of_kind(0) {
+            for (rider, of_rider) in self.of_kind(1) {
+                let apart = square(of_taxi, of_rider);
+                if apart <= 30 * 30 && of_taxi.size >= of_rider.size {
+                    near.push((
+                        0,
+                        [rider, taxi, ""].map(str::to_owned),
+                        json!({"taxi": taxi, "rider": rider}),
+                    ));
+                }
+                if apart > 60 * 60 {
+                    continue;
+                }
+                if of_taxi.size > 2 {
+                    let names = [rider, taxi, ""].map(str::to_owned);
+                    first.push((of_taxi.size - of_rider.size, names, json!({"taxi": taxi, "rider": rider})));
+                }
+                for (stand, of_stand) in self.of_kind(2) {
+                    let apart = square(of_rider, of_stand);
+                    if apart <= 60 * 60 && of_taxi.size != of_stand.size {
+                        let group = json!({"taxi": taxi, "rider": rider, "stand": stand});
+                        three.push((apart, [rider, stand, taxi].map(|name| name.to_owned()), group));
+                    }
+                }
+            }
+        }
+        let mut limits = LIMITS.into_iter();
+        [near, first, three].map(|mut found: Vec<(i64, [String; 3], Value)>| {
+            found.sort_unstable_by(|(a, a_names, _), (b, b_names, _)| (a, a_names).cmp(&(b, b_names)));
+            found.truncate(limits.next().expect("a limit"));
+            found.into_iter().map(|(_, _, group)| group).collect()
+        })
+    }
+}
+
+fn square(a: &Object, b: &Object) -> i64 {
+    (a.x - b.x).pow(2) + (a.y - b.y).pow(2)
+}
+
+/// The groups that follow from what was told, by definition.
+#[derive(Default)]
+struct Told {
+    groups: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Told {
+    fn note(&mut self, frame: &Value) {
+        let properties = &frame["event"]["properties"];
+        let groups = self.groups.entry(properties["group"].as_str().expect("a name").to_owned()).or_default();
+        let group = properties["roles"].to_string();
+        let is_news = match properties["transition"].as_str() {
+            Some("enter") => groups.insert(group),
+            Some("exit") => groups.remove(&group),
+            _ => false,
+        };
+        assert!(is_news, "enters and exits alternate: {frame}");
+    }
+
+    /// Whether what was told are these groups.
+    fn are(&self, groups: &[Vec<Value>; 3]) -> bool {
+        let names = Town::definitions().map(|(name, _)| name);
+        names.iter().zip(groups).all(|(name, groups)| {
+            let groups: BTreeSet<_> = groups.iter().map(Value::to_string).collect();
+            self.groups.get(*name).map_or(groups.is_empty(), |told| *told == groups)
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn groups_are_those_of_looking_at_everything_after_every_step() {
+    let config = "[server]\nworld = \"planar\"\n[situations]\nfindings_per_second = 0\ntenant_findings_per_second = 0\n";
+    let program = Serve::new().config(config).start().await;
+    let http = program.http();
+    let mut town = Town::new(29);
+    let (mut reader, mut told) = (program.ws("reader").await, Told::default());
+    reader.subscribe("groups", json!({"filters": [{"where": "type = 'group'"}]})).await;
+    publish_all(&http, &(0..1_000).map(|_| town.step(1_000)).collect::<Vec<_>>()).await;
+    for (name, definition) in Town::definitions() {
+        http.put(&format!("/v1/groups/{name}"), &definition).await.expect(201);
+    }
+    for step in 0..300 {
+        if step % 50 == 0 {
+            // Those at the front come and go with many.
+            publish_all(&http, &(0..200).map(|_| town.step(1_000)).collect::<Vec<_>>()).await;
+        }
+        publish(&http, &town.step(1_000)).await;
+        let groups = town.groups();
+        for ((name, _), groups) in Town::definitions().iter().zip(&groups) {
+            let found = holds(&http, name, json!(groups)).await;
+            assert_eq!(
+                (&found["activity"]["restarts"], &found["activity"]["dropped"]),
+                (&json!(0), &json!(0)),
+                "{found}"
+            );
+        }
+        while !told.are(&groups) {
+            told.note(&reader.event().await);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn enters_and_exits_come_once_whatever_kills_there_are() {
+    let folder = TempDir::new().expect("a folder");
+    let mut program = start(&folder).await;
+    let http = program.http();
+    let groups = json!({"filters": [{"where": "type = 'group'"}], "durable": true});
+    http.put("/v1/clients/watch/subscriptions/s", &groups).await.expect(201);
+    for (name, definition) in Town::definitions() {
+        http.put(&format!("/v1/groups/{name}"), &definition).await.expect(201);
+    }
+    let mut town = Town::new(31);
+    // Before anything is kept, behind that, and right after a lot.
+    for count in [300, 1_500, 900, 2_500, 40] {
+        publish_all(&program.http(), &(0..count).map(|_| town.step(400)).collect::<Vec<_>>()).await;
+        program.assert_healthy();
+        program.signal("KILL");
+        program.exit_status().await;
+        program = start(&folder).await;
+    }
+    let (http, found) = (program.http(), town.groups());
+    for ((name, _), groups) in Town::definitions().iter().zip(&found) {
+        let document = holds(&http, name, json!(groups)).await;
+        assert_eq!(document["activity"]["restarts"], 0, "{document}");
+    }
+    let (mut watch, mut told) = (program.ws("watch").await, Told::default());
+    let last = feature("last", [0.0, 0.0], json!({"type": "group", "group": "last"}));
+    while !told.are(&found) {
+        told.note(&watch.event().await);
+    }
+    // Nothing comes behind that.
+    publish(&http, &last).await;
+    assert_eq!(watch.event().await["event"]["id"], "last");
+}
+
+async fn start(folder: &TempDir) -> Program {
+    let data = folder.path().join("data");
+    let config = "[server]\nworld = \"planar\"\n[situations]\nfindings_per_second = 0\ntenant_findings_per_second = 0\n[sessions]\nkept_frames = 100000\n";
+    Serve::new()
+        .args(&["--shards", "2", "--data", data.to_str().expect("UTF-8")])
+        .config(config)
+        .start()
+        .await
+}
