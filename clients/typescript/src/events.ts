@@ -28,7 +28,7 @@ export interface Feature<P = Properties> {
 
 /** Where an event of the broker's own comes from. */
 export interface Derived {
-  /** What published it: `checks/` or `rules/`, and the name of the check or the rule set. */
+  /** What published it: `checks/`, `rules/` or `groups/`, and the name of the check, the rule set or the group definition. */
   readonly by: string;
   /** The ids of the events that it was made of; absent for a reader that may not see these events. */
   readonly from?: readonly string[];

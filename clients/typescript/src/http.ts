@@ -74,9 +74,9 @@ export interface Explanation {
     /** Variables of the check with ids of events that do not fit. */
     readonly links: readonly Readonly<Record<string, string>>[];
   }[];
-  /** How a check or a rule set came to publish the event, while that is among what it found last. */
+  /** How a check, a rule set or a group definition came to publish the event, while that is among what it found last. */
   readonly derived?: {
-    /** The check or the rule set, such as `rules/traffic`. */
+    /** The check, the rule set or the group definition, such as `rules/traffic`. */
     readonly by: string;
     /** The rule, by its name or its number. */
     readonly rule?: string;

@@ -1,15 +1,16 @@
-// Checks and rule sets: what the broker does with events by itself. They have the same calls.
+// Checks, rule sets and group definitions: what the broker does with events by itself. They have the same calls.
 
 import type { Check, CheckDocument, PutCheck, Violation } from "./checks.js";
 import { delivered, type DeliveredFeature, type Feature, type Properties } from "./events.js";
+import type { GroupDefinition, GroupDefinitionDocument, GroupProperties, PutGroupDefinition } from "./groups.js";
 import type { Http } from "./http.js";
 import type { PutRuleSet, RuleSet, RuleSetDocument } from "./rules.js";
 
-/** What a check or a rule set does. */
+/** What a check, a rule set or a group definition does. */
 export interface SituationActivity {
   /** Events that came to it. */
   readonly inputs: number;
-  /** How often it was evaluated; of a rule set, the facts that were added. */
+  /** How often it was evaluated; of a rule set, the facts that were added; of a group definition, the changes of candidates. */
   readonly evaluations: number;
   /** Events that it published. */
   readonly published: number;
@@ -33,6 +34,13 @@ export interface SituationActivity {
   readonly restarts: number;
   /** Constraints in the store of a rule set. */
   readonly constraints?: number;
+  /** Live objects that are candidates of each role of a group definition; absent before it has begun. */
+  readonly candidates?: Readonly<Record<string, number>>;
+  /**
+   * Candidates of each role that satisfy the conditions over it alone and are supported: for each role that shares a condition with it there is such
+   * a candidate with which all conditions over both are true. Absent as `candidates` are.
+   */
+  readonly consistent?: Readonly<Record<string, number>>;
   readonly paused: boolean;
   /** What last went wrong. */
   readonly problem?: string;
@@ -83,15 +91,17 @@ class Calls<Document, Found> {
   }
 }
 
-/** The calls for checks and rule sets. They take a token with the scope `admin`. */
+/** The calls for checks, rule sets and group definitions. They take a token with the scope `admin`. */
 export abstract class SituationCalls {
   readonly #checks: Calls<CheckDocument, Violation>;
   readonly #ruleSets: Calls<RuleSetDocument, Properties>;
+  readonly #groupDefinitions: Calls<GroupDefinitionDocument, GroupProperties>;
 
   /** @internal */
   constructor(http: Http) {
     this.#checks = new Calls(http, "/v1/checks");
     this.#ruleSets = new Calls(http, "/v1/rules");
+    this.#groupDefinitions = new Calls(http, "/v1/groups");
   }
 
   /** All checks of the tenant, by name. */
@@ -164,5 +174,41 @@ export abstract class SituationCalls {
   /** Has a rule set go on with the inputs that have waited. */
   async resumeRuleSet(name: string): Promise<void> {
     return this.#ruleSets.resume(name);
+  }
+
+  /** All group definitions of the tenant, by name. */
+  async groupDefinitions(): Promise<readonly GroupDefinitionDocument[]> {
+    return this.#groupDefinitions.list();
+  }
+
+  /** A group definition as the broker has it, with what it does and the groups that there are. */
+  async groupDefinition(name: string): Promise<GroupDefinitionDocument> {
+    return this.#groupDefinitions.get(name);
+  }
+
+  /** Puts a group definition in force, in the place of one of the same name; what is live comes to it again. */
+  async putGroupDefinition(name: string, definition: GroupDefinition | GroupDefinitionDocument): Promise<PutGroupDefinition> {
+    const { document, created } = await this.#groupDefinitions.put(name, definition);
+    return { groupDefinition: document, created };
+  }
+
+  /** The newest 1,000 events that a group definition published, the newest first. */
+  async groupDefinitionFindings(name: string): Promise<readonly DeliveredFeature<GroupProperties>[]> {
+    return this.#groupDefinitions.findings(name);
+  }
+
+  /** Ends a group definition. */
+  async deleteGroupDefinition(name: string): Promise<void> {
+    return this.#groupDefinitions.delete(name);
+  }
+
+  /** Pauses a group definition; its inputs wait. */
+  async pauseGroupDefinition(name: string): Promise<void> {
+    return this.#groupDefinitions.pause(name);
+  }
+
+  /** Has a group definition go on with the inputs that have waited. */
+  async resumeGroupDefinition(name: string): Promise<void> {
+    return this.#groupDefinitions.resume(name);
   }
 }

@@ -37,6 +37,14 @@ from .documents import Delivered, Deliveries, Explanation, SituationActivity
 from .errors import ClosedError, NearcastError, ProblemError, QueueFullError, TimedOutError, UnreachableError
 from .events import Derived, Feature, event
 from .follow import Fix, TrackPoint
+from .groups import (
+    GroupDefinition,
+    GroupDefinitionDocument,
+    GroupFinding,
+    GroupProperties,
+    PutGroupDefinition,
+    Role,
+)
 from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
 from .push import PushState
@@ -84,6 +92,10 @@ __all__ = [
     "FormulaCheck",
     "FrozenCheck",
     "Gap",
+    "GroupDefinition",
+    "GroupDefinitionDocument",
+    "GroupFinding",
+    "GroupProperties",
     "Lost",
     "Message",
     "NearcastError",
@@ -97,12 +109,14 @@ __all__ = [
     "Publication",
     "PushState",
     "PutCheck",
+    "PutGroupDefinition",
     "PutRuleSet",
     "QueueFullError",
     "Ready",
     "Refused",
     "Rejected",
     "RequestWarned",
+    "Role",
     "RuleSet",
     "RuleSetDocument",
     "Session",

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Union
 from .areas import Area
 from .conditions import Condition
 from .documents import SituationActivity
-from .events import Derived, PointGeometry
+from .events import Finding
 
 Formula = Union[str, "Forall", "Exists", "And", "Or", "Implies", "Not"]
 """What has to hold: a CQL2 text over the variables, such as `SPEED(a, b) <= 55`, or what is made of others."""
@@ -136,15 +136,10 @@ class ViolationProperties(_ViolationProperties, total=False):
     event: str
 
 
-class Violation(TypedDict):
+class Violation(Finding):
     """An event that a check published, or lists where it marks or drops."""
 
-    type: Literal["Feature"]
-    id: str
-    time: str
-    geometry: PointGeometry
     properties: ViolationProperties
-    derived: Derived
 
 
 def check_document(check: Check | CheckDocument | Mapping[str, Any]) -> dict[str, Any]:
@@ -156,7 +151,7 @@ def check_document(check: Check | CheckDocument | Mapping[str, Any]) -> dict[str
 
 
 def written_filter(filter: Mapping[str, Any]) -> dict[str, Any]:
-    """Writes the `where` and the `area` of a set, or of a fact, as they go over the wire."""
+    """Writes the `where` and the `area` of a set, a fact or a role, as they go over the wire."""
     written = dict(filter)
     if isinstance(written.get("where"), Condition):
         written["where"] = str(written["where"])

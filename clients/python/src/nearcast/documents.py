@@ -95,8 +95,8 @@ _Derivation = TypedDict("_Derivation", {"by": str, "from": list[str]})
 
 
 class ExplainedDerivation(_Derivation, total=False):
-    """How a check or a rule set came to publish the event, as `rules/traffic`, with the rule by its name or its number, and the ids of the
-    events that it follows from.
+    """How a check, a rule set or a group definition came to publish the event, as `rules/traffic`, with the rule by its name or its number, and
+    the ids of the events that it follows from.
     """
 
     rule: str
@@ -164,7 +164,15 @@ class _SituationActivity(TypedDict):
 
 
 class SituationActivity(_SituationActivity, total=False):
-    """What a check or a rule set does; `constraints` is how many are in the store of a rule set, and `problem` what last went wrong."""
+    """What a check, a rule set or a group definition does; `constraints` is how many are in the store of a rule set, and `problem` what last
+    went wrong.
+
+    Of a group definition that has begun, `candidates` are how many live objects are candidates of each role, and `consistent` how many
+    of these satisfy the conditions over the role alone and are supported: for each role that shares a condition with it there is such a candidate
+    with which all conditions over both are true.
+    """
 
     constraints: int
+    candidates: dict[str, int]
+    consistent: dict[str, int]
     problem: str

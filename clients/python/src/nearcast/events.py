@@ -46,6 +46,16 @@ class Feature(_Required, total=False):
     """Only the broker's own events have it."""
 
 
+class Finding(TypedDict):
+    """An event of the broker's own, beside its properties."""
+
+    type: Literal["Feature"]
+    id: str
+    time: str
+    geometry: PointGeometry
+    derived: Derived
+
+
 def delivered(feature: Feature) -> Feature:
     """An event of the broker's. GeoJSON lets `properties` be `None` or absent; an application may rely on an object."""
     return feature if feature.get("properties") is not None else {**feature, "properties": {}}

@@ -1,4 +1,4 @@
-"""The calls for checks and for rule sets, which are alike."""
+"""The calls for checks, for rule sets and for group definitions, which are alike."""
 
 from __future__ import annotations
 
@@ -12,12 +12,19 @@ import httpx
 from .checks import Check, CheckDocument, PutCheck, Violation, check_document
 from .endpoint import segment
 from .events import Feature
+from .groups import (
+    GroupDefinition,
+    GroupDefinitionDocument,
+    GroupFinding,
+    PutGroupDefinition,
+    group_definition_document,
+)
 from .requests import encode
 from .rules import PutRuleSet, RuleSet, RuleSetDocument, rule_set_document
 
 
 class SituationCalls(ABC):
-    """The calls for checks and rule sets. They need a token with the scope `admin`."""
+    """The calls for checks, rule sets and group definitions. They need a token with the scope `admin`."""
 
     @abstractmethod
     async def _call(self, method: str, path: str, body: bytes | None = None) -> Any: ...
@@ -107,6 +114,47 @@ class SituationCalls(ABC):
         """Has a rule set go on with the inputs that have waited."""
         await self._call("POST", f"{_rule_set(name)}/resume")
 
+    async def group_definitions(self) -> list[GroupDefinitionDocument]:
+        """All group definitions of the tenant, by name."""
+        answer: list[GroupDefinitionDocument] = await self._call("GET", "/v1/groups")
+        return answer
+
+    async def group_definition(self, name: str) -> GroupDefinitionDocument:
+        """A group definition as the broker has it, with what it does and the groups that there are.
+
+        Raises:
+            ProblemError: With the code `not-found` where there is none.
+        """
+        answer: GroupDefinitionDocument = await self._call("GET", _group_definition(name))
+        return answer
+
+    async def put_group_definition(
+        self, name: str, definition: GroupDefinition | GroupDefinitionDocument | Mapping[str, Any]
+    ) -> PutGroupDefinition:
+        """Puts a group definition in force, in the place of one of the same name; what is live comes to it again.
+
+        Raises:
+            ProblemError: With what is wrong with the document.
+        """
+        return PutGroupDefinition(*await self._put(_group_definition(name), group_definition_document(definition)))
+
+    async def group_definition_findings(self, name: str) -> list[GroupFinding]:
+        """The newest 1,000 events that a group definition published, the newest first."""
+        answer: list[GroupFinding] = await self._call("GET", f"{_group_definition(name)}/findings")
+        return answer
+
+    async def delete_group_definition(self, name: str) -> None:
+        """Ends a group definition."""
+        await self._call("DELETE", _group_definition(name))
+
+    async def pause_group_definition(self, name: str) -> None:
+        """Pauses a group definition; its inputs wait."""
+        await self._call("POST", f"{_group_definition(name)}/pause")
+
+    async def resume_group_definition(self, name: str) -> None:
+        """Has a group definition go on with the inputs that have waited."""
+        await self._call("POST", f"{_group_definition(name)}/resume")
+
 
 def _check(name: str) -> str:
     return f"/v1/checks/{segment(name)}"
@@ -114,3 +162,7 @@ def _check(name: str) -> str:
 
 def _rule_set(name: str) -> str:
     return f"/v1/rules/{segment(name)}"
+
+
+def _group_definition(name: str) -> str:
+    return f"/v1/groups/{segment(name)}"

@@ -1,4 +1,4 @@
-"""The calls for checks and for rule sets without asyncio."""
+"""The calls for checks, for rule sets and for group definitions without asyncio."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 from .background import background
 from .checks import Check, CheckDocument, PutCheck, Violation
 from .events import Feature
+from .groups import GroupDefinition, GroupDefinitionDocument, GroupFinding, PutGroupDefinition
 from .rules import PutRuleSet, RuleSet, RuleSetDocument
 from .situations import SituationCalls
 
 
 class SyncSituationCalls(ABC):
-    """The calls for checks and rule sets. They need a token with the scope `admin`."""
+    """The calls for checks, rule sets and group definitions. They need a token with the scope `admin`."""
 
     @abstractmethod
     def _calls(self) -> SituationCalls: ...
@@ -74,3 +75,33 @@ class SyncSituationCalls(ABC):
     def resume_rule_set(self, name: str) -> None:
         """Has a rule set go on with the inputs that have waited."""
         background.call(self._calls().resume_rule_set, name)
+
+    def group_definitions(self) -> list[GroupDefinitionDocument]:
+        """All group definitions of the tenant, by name."""
+        return background.call(self._calls().group_definitions)
+
+    def group_definition(self, name: str) -> GroupDefinitionDocument:
+        """A group definition as the broker has it, with what it does and the groups that there are."""
+        return background.call(self._calls().group_definition, name)
+
+    def put_group_definition(
+        self, name: str, definition: GroupDefinition | GroupDefinitionDocument | Mapping[str, Any]
+    ) -> PutGroupDefinition:
+        """Puts a group definition in force: see `nearcast.Api.put_group_definition`."""
+        return background.call(self._calls().put_group_definition, name, definition)
+
+    def group_definition_findings(self, name: str) -> list[GroupFinding]:
+        """The newest 1,000 events that a group definition published, the newest first."""
+        return background.call(self._calls().group_definition_findings, name)
+
+    def delete_group_definition(self, name: str) -> None:
+        """Ends a group definition."""
+        background.call(self._calls().delete_group_definition, name)
+
+    def pause_group_definition(self, name: str) -> None:
+        """Pauses a group definition; its inputs wait."""
+        background.call(self._calls().pause_group_definition, name)
+
+    def resume_group_definition(self, name: str) -> None:
+        """Has a group definition go on with the inputs that have waited."""
+        background.call(self._calls().resume_group_definition, name)

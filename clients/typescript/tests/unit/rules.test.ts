@@ -3,29 +3,7 @@
 import { expect, test } from "vitest";
 
 import { attr, circle, type RuleSet } from "nearcast";
-import { Http } from "../../src/http.js";
-import { SituationCalls } from "../../src/situations.js";
-import { Tokens } from "../../src/tokens.js";
-import { FakeClock } from "../support/clock.js";
-
-class Calls extends SituationCalls {}
-
-/** Calls to a broker that answers all of them alike, and takes down what came. */
-function scripted(status: number, body: unknown): { calls: Calls; asked: string[]; bodies: unknown[] } {
-  const asked: string[] = [];
-  const bodies: unknown[] = [];
-  const fetch = (url: unknown, request: RequestInit = {}): Promise<Response> => {
-    asked.push(`${request.method ?? "GET"} ${String(url).replace("http://broker.example", "")}`);
-    bodies.push(typeof request.body === "string" ? JSON.parse(request.body) : undefined);
-    return Promise.resolve(new Response(body === undefined ? null : JSON.stringify(body), { status }));
-  };
-  const clock = new FakeClock();
-  return {
-    calls: new Calls(new Http("http://broker.example", new Tokens(undefined, clock), { fetch, clock, timeout_s: 30 })),
-    asked,
-    bodies,
-  };
-}
+import { scripted } from "../support/situations.js";
 
 const merging: RuleSet = {
   facts: { report: { where: attr("type").eq("accident"), area: circle([9, 45], 100), args: ["@id", "@lon", "@lat"], for_s: 300 } },
