@@ -13,4 +13,5 @@ pub mod live;
 pub mod micro;
 pub mod overload;
 pub mod paper;
+pub mod pickups;
 pub mod workload_args;

@@ -4,6 +4,7 @@ mod gpu;
 mod hostile;
 mod live;
 mod paper;
+mod pickups;
 
 use std::process::Command;
 
