@@ -174,7 +174,7 @@ impl Names {
 /// What is left of the logic after a batch.
 struct Evaluated {
     logic: Box<dyn Logic>,
-    /// Whether it began anew.
+    /// Whether it began anew, and is to get all that is live once more. What knew too much would soon know as much again.
     is_anew: bool,
     findings: Vec<Finding>,
     last: u64,
@@ -337,7 +337,6 @@ impl Work {
         evaluated.logic = self.situation.anew(&format!(
             "it knew {bytes} bytes, and its tenant's checks, rule sets and groups together more than {limit} (situations.tenant_state_bytes)"
         ));
-        evaluated.is_anew = true;
         evaluated.state = evaluated.logic.state(true);
     }
 
