@@ -36,11 +36,11 @@ pub struct Setting {
     pub stands: usize,
     /// Metres of the side of the square that they are in.
     pub side_m: f64,
-    /// Groups that are told.
+    /// Reported groups.
     pub limit: usize,
 }
 
-/// Who moves in a square, and the matching that is told of it.
+/// Who moves in a square, and the matching that follows it.
 pub struct Town {
     setting: Setting,
     random: StdRng,

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::{Fault, OnViolation};
 
-use super::fields::{self, SECONDS, choice, fault, number, word};
+use super::fields::{self, SECONDS, choice, fault, filled_object, number, word};
 use super::json::{self, Members};
 use super::near;
 use super::subscription::{SubscriptionReader, below, quoted};
@@ -81,17 +81,7 @@ impl Sets {
         faults: &mut Vec<Fault>,
     ) -> Result<(), ApiError> {
         const EXPECTED: &str = "an object of sets of events, such as {\"recent\": {\"for_s\": 60}}";
-        let Some(text) = members.take("contexts") else {
-            fault::<()>(faults, "/contexts", &format!("must be {EXPECTED}"));
-            return Ok(());
-        };
-        let sets = match Members::parse(text) {
-            Ok(sets) => sets,
-            Err(refusal) => return below("/contexts", refusal, faults),
-        };
-        if sets.rest().next().is_none() {
-            fault::<()>(faults, "/contexts", &format!("must be {EXPECTED}"));
-        }
+        let Some(sets) = filled_object(members, "contexts", EXPECTED, faults)? else { return Ok(()) };
         for (name, text) in sets.rest() {
             self.read_one(reader, name, text, faults)?;
         }

@@ -4,7 +4,8 @@ use checks::Clock;
 use wire::Fault;
 
 use super::json::{self, Members};
-use super::subscription::quoted;
+use super::subscription::{below, quoted};
+use crate::model::error::ApiError;
 
 pub(super) const SECONDS: &str = "a number of seconds, 0 or more";
 
@@ -64,6 +65,37 @@ pub(super) fn number(
             None
         }
     }
+}
+
+/// Takes a member that is an object.
+pub(super) fn object<'a>(
+    members: &mut Members<'a>,
+    name: &str,
+    expected: &str,
+    faults: &mut Vec<Fault>,
+) -> Result<Option<Members<'a>>, ApiError> {
+    let pointer = json::pointer("", name);
+    let Some(text) = members.take(name) else {
+        return Ok(fault(faults, &pointer, &format!("must be {expected}")));
+    };
+    match Members::parse(text) {
+        Ok(found) => Ok(Some(found)),
+        Err(refusal) => below(&pointer, refusal, faults).map(|()| None),
+    }
+}
+
+/// Takes a member that is an object with something in it.
+pub(super) fn filled_object<'a>(
+    members: &mut Members<'a>,
+    name: &str,
+    expected: &str,
+    faults: &mut Vec<Fault>,
+) -> Result<Option<Members<'a>>, ApiError> {
+    let found = object(members, name, expected, faults)?;
+    if found.as_ref().is_some_and(|found| found.rest().next().is_none()) {
+        return Ok(fault(faults, &json::pointer("", name), &format!("must be {expected}")));
+    }
+    Ok(found)
 }
 
 /// Takes a member that is a text.

@@ -8,16 +8,16 @@ use matcher::subscription::Filter;
 use serde_json::json;
 use wire::Fault;
 
-use super::fields::fault;
+use super::fields::{fault, filled_object};
 use super::json::{self, Members};
 use super::near;
-use super::subscription::{SubscriptionReader, below, quoted};
+use super::subscription::{SubscriptionReader, quoted};
 use crate::model::error::ApiError;
 
-/// Groups that are told where a document does not say how many.
+/// Reported groups where a document does not say how many.
 const LIMIT_DEFAULT: usize = 100;
 
-/// Groups that are told, at most.
+/// Reported groups, at most.
 const LIMIT_MAX: usize = 1_000;
 
 /// A document that was read.
@@ -105,17 +105,7 @@ impl Roles {
         faults: &mut Vec<Fault>,
     ) -> Result<(), ApiError> {
         const EXPECTED: &str = "an object of roles, such as {\"taxi\": {\"where\": \"type = 'taxi'\"}, \"rider\": {\"where\": \"type = 'rider'\"}}";
-        let Some(text) = members.take("roles") else {
-            fault::<()>(faults, "/roles", &format!("must be {EXPECTED}"));
-            return Ok(());
-        };
-        let roles = match Members::parse(text) {
-            Ok(roles) => roles,
-            Err(refusal) => return below("/roles", refusal, faults),
-        };
-        if roles.rest().next().is_none() {
-            fault::<()>(faults, "/roles", &format!("must be {EXPECTED}"));
-        }
+        let Some(roles) = filled_object(members, "roles", EXPECTED, faults)? else { return Ok(()) };
         for (name, text) in roles.rest() {
             let pointer = json::pointer("/roles", name);
             if name.is_empty() || name.contains('.') {

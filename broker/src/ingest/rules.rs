@@ -10,7 +10,7 @@ use rules::Program;
 use serde_json::{Map, Value, json};
 use wire::Fault;
 
-use super::fields::{self, SECONDS, fault, number};
+use super::fields::{self, SECONDS, fault, filled_object, number, object};
 use super::json::{self, Members};
 use super::near;
 use super::subscription::{SubscriptionReader, below, quoted};
@@ -202,10 +202,8 @@ impl Facts {
         faults: &mut Vec<Fault>,
     ) -> Result<(), ApiError> {
         const EXPECTED: &str = "an object of kinds of facts, such as {\"slow\": {\"where\": \"speed < 5\", \"args\": [\"taxi_id\"], \"for_s\": 60}}";
-        let Some(kinds) = object(members, "facts", EXPECTED, faults)? else { return Ok(()) };
-        if kinds.rest().next().is_none() {
-            fault::<()>(faults, "/facts", &format!("must be {EXPECTED}"));
-        }
+        let kinds = filled_object(members, "facts", EXPECTED, faults)?;
+        let Some(kinds) = kinds.filter(|kinds| is_bounded("facts", kinds, faults)) else { return Ok(()) };
         for (name, text) in kinds.rest() {
             self.read_one(reader, name, text, faults)?;
         }
@@ -260,25 +258,13 @@ impl Facts {
     }
 }
 
-/// Takes a member that is an object with [`NAMES_MAX`] members at most.
-fn object<'a>(
-    members: &mut Members<'a>,
-    name: &str,
-    expected: &str,
-    faults: &mut Vec<Fault>,
-) -> Result<Option<Members<'a>>, ApiError> {
-    let pointer = json::pointer("", name);
-    let Some(text) = members.take(name) else {
-        return Ok(fault(faults, &pointer, &format!("must be {expected}")));
-    };
-    let found = match Members::parse(text) {
-        Ok(found) => found,
-        Err(refusal) => return below(&pointer, refusal, faults).map(|()| None),
-    };
-    if found.rest().count() > NAMES_MAX {
-        return Ok(fault(faults, &pointer, &format!("has {NAMES_MAX} members at most")));
+/// Whether an object that was taken has few enough members.
+fn is_bounded(name: &str, found: &Members<'_>, faults: &mut Vec<Fault>) -> bool {
+    let is_bounded = found.rest().count() <= NAMES_MAX;
+    if !is_bounded {
+        fault::<()>(faults, &json::pointer("", name), &format!("has {NAMES_MAX} members at most"));
     }
-    Ok(Some(found))
+    is_bounded
 }
 
 fn arguments(members: &mut Members<'_>, pointer: &str, faults: &mut Vec<Fault>) -> Option<Vec<Argument>> {
@@ -339,7 +325,10 @@ fn publications(
         members.take("publish");
         return Ok(Vec::new());
     }
-    let Some(names) = object(members, "publish", EXPECTED, faults)? else { return Ok(Vec::new()) };
+    let names = object(members, "publish", EXPECTED, faults)?;
+    let Some(names) = names.filter(|names| is_bounded("publish", names, faults)) else {
+        return Ok(Vec::new());
+    };
     let mut publications = Vec::new();
     for (name, text) in names.rest() {
         publications.extend(publication(name, text, ttl_s_max, faults)?);

@@ -140,7 +140,7 @@ struct Grouping {
     problem: Option<String>,
 }
 
-/// The newest event of an object, as groups are told by it.
+/// The newest event of an object, as groups are reported by it.
 struct Newest {
     event: Arc<Event>,
     id: Arc<str>,

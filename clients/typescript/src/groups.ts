@@ -6,16 +6,16 @@ import type { SituationActivity } from "./situations.js";
 /** Which live objects may take a role: each that satisfies the filter. */
 export type Role = Filter;
 
-/** Roles, conditions between them, and which groups are told. */
+/** Roles, conditions between them, and which groups are reported. */
 export interface GroupDefinition {
   /**
-   * By name, 1 to 8. Their order counts: a group is told at the place of its object of the first role. JavaScript puts names that are whole numbers
+   * By name, 1 to 8. Their order counts: a group is reported at the place of its object of the first role. JavaScript puts names that are whole numbers
    * before all others.
    */
   readonly roles: Readonly<Record<string, Role>>;
   /** CQL2 texts, each over one or two roles, such as `DISTANCE(taxi, rider) <= 800`; all have to hold. */
   readonly where?: readonly string[];
-  /** Groups that are told, 1 to 1,000: the first by `order`. 100 when it is absent. */
+  /** Reported groups, 1 to 1,000: the first by `order`. 100 when it is absent. */
   readonly limit?: number;
   /** A term by whose number groups are ranked, ascending; then, or when it is absent, the names of the objects, role by role. */
   readonly order?: string;
@@ -27,7 +27,7 @@ export interface GroupDefinitionDocument extends Required<Omit<GroupDefinition, 
   readonly name?: string;
   readonly roles: Readonly<Record<string, { readonly area?: Readonly<Record<string, unknown>>; readonly where?: string }>>;
   readonly activity: SituationActivity;
-  /** The groups that are told now, in their order: the object of each role. Absent before it has begun. */
+  /** The reported groups now, in their order: the object of each role. Absent before it has begun. */
   readonly groups?: readonly Readonly<Record<string, string>>[];
 }
 
@@ -46,6 +46,6 @@ export type GroupProperties = {
   readonly group: string;
   /** The object of each role: its key, or the id of its event; absent for a reader that may not see these events. */
   readonly roles?: Readonly<Record<string, string>>;
-  /** Whether the group is told from now on, or no more. */
+  /** Whether the group is reported from now on, or no more. */
   readonly transition: "enter" | "exit";
 };

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Area, SituationActivity};
 
-/// A group definition: roles, conditions between them, and which groups are told.
+/// A group definition: roles, conditions between them, and which groups are reported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({
     "roles": {"taxi": {"where": "type = 'taxi' AND free = TRUE"}, "rider": {"where": "type = 'rider'"}},
@@ -19,13 +19,13 @@ pub struct GroupDefinition {
     /// Its name. Given in lists; in a request it is part of the path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Which live objects may take a role, by its name, 1 to 8. A group is told at the place of its object of the first role.
+    /// Which live objects may take a role, by its name, 1 to 8. A group is reported at the place of its object of the first role.
     #[cfg_attr(feature = "openapi", schema(value_type = BTreeMap<String, Role>))]
     pub roles: IndexMap<String, Role>,
     /// Conditions, each over one or two roles; all have to hold.
     #[serde(rename = "where", default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<String>,
-    /// Groups that are told, 1 to 1,000: the first by `order`. 100 when it is absent.
+    /// Reported groups, 1 to 1,000: the first by `order`. 100 when it is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// A term by whose number groups are ranked, ascending; then, or when it is absent, the names of the objects, role by role.
@@ -34,7 +34,7 @@ pub struct GroupDefinition {
     /// What it does; in answers, and not looked at in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<SituationActivity>,
-    /// The groups that are told now, in their order: the object of each role. In answers, and not looked at in a request.
+    /// The reported groups now, in their order: the object of each role. In answers, and not looked at in a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<BTreeMap<String, String>>>,
 }
@@ -45,7 +45,7 @@ pub struct GroupDefinition {
 pub struct ExplainedObject {
     /// The object.
     pub object: String,
-    /// Groups that are told and have it.
+    /// Reported groups and have it.
     pub groups: u64,
     /// How it stands in each of its roles, in their order.
     pub roles: Vec<ExplainedRole>,

@@ -24,15 +24,15 @@ class _GroupDefinition(TypedDict):
 
 
 class GroupDefinition(_GroupDefinition, total=False):
-    """Roles, conditions between them, and which groups are told.
+    """Roles, conditions between them, and which groups are reported.
 
-    `roles` are 1 to 8, by name. Their order counts: a group is told at the place of its object of the first role.
+    `roles` are 1 to 8, by name. Their order counts: a group is reported at the place of its object of the first role.
     """
 
     where: list[str]
     """CQL2 texts, each over one or two roles, such as `DISTANCE(taxi, rider) <= 800`; all have to hold."""
     limit: int
-    """Groups that are told, 1 to 1,000: the first by `order`. 100 when it is absent."""
+    """Reported groups, 1 to 1,000: the first by `order`. 100 when it is absent."""
     order: str
     """A term by whose number groups are ranked, ascending; then, or when it is absent, the names of the objects, role by role."""
 
@@ -50,7 +50,7 @@ class GroupDefinitionDocument(_GroupDefinitionDocument, total=False):
     name: str
     order: str
     groups: list[dict[str, str]]
-    """The groups that are told now, in their order: the object of each role. Absent before it has begun."""
+    """The reported groups now, in their order: the object of each role. Absent before it has begun."""
 
 
 class PutGroupDefinition(NamedTuple):
@@ -69,7 +69,7 @@ class _GroupProperties(TypedDict):
 
 
 class GroupProperties(_GroupProperties, total=False):
-    """The properties of what a group definition publishes: its name, and whether the group is told from now on, or no more.
+    """The properties of what a group definition publishes: its name, and whether the group is reported from now on, or no more.
 
     `roles` has the object of each role: its key, or the id of its event. It is absent for a reader that may not see these events.
     """

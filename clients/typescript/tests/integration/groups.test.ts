@@ -29,7 +29,7 @@ function live(key: string, latitude: number, properties: object): Feature<object
   return event([9.19, latitude], properties, { key, id: `${key}@${latitude}` });
 }
 
-test("a taxi and a rider who fit together are told", async () => {
+test("a taxi and a rider who fit together are reported", async () => {
   const { groupDefinition, created } = await session.putGroupDefinition("pickup", pickup);
   expect(created).toBe(true);
   const { where, order } = pickup;
