@@ -6,6 +6,7 @@ mod checks;
 mod conditions;
 mod documents;
 mod framing;
+mod instances;
 mod rules;
 mod settings;
 
@@ -20,6 +21,7 @@ pub use checks::check;
 pub use conditions::{condition_json, condition_text};
 pub use documents::{feature, position, question, subscription};
 pub use framing::framing;
+pub use instances::instance;
 pub use rules::rule_set;
 pub use settings::settings;
 
@@ -27,7 +29,7 @@ pub use settings::settings;
 pub type Target = fn(&[u8]);
 
 /// All targets by their names, which are those of the folders of `fuzz/corpus`.
-pub const TARGETS: [(&str, Target); 19] = [
+pub const TARGETS: [(&str, Target); 20] = [
     ("feature", feature),
     ("framing", framing),
     ("subscription", subscription),
@@ -35,6 +37,7 @@ pub const TARGETS: [(&str, Target); 19] = [
     ("condition_json", condition_json),
     ("check", check),
     ("rule_set", rule_set),
+    ("instance", instance),
     ("position", position),
     ("question", question),
     ("connection", connection),
