@@ -12,6 +12,5 @@ pub mod report;
 pub mod run;
 pub mod scenario;
 mod scheduling;
-pub mod streets;
 pub mod traffic;
 pub mod wire;

@@ -17,8 +17,8 @@ use rand::rngs::SmallRng;
 use rand_distr::{Distribution, Exp, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use crate::streets::displaced;
 use crate::traffic::chance;
+use streets::displaced;
 
 /// How wrong receivers are.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

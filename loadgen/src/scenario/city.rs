@@ -14,11 +14,11 @@ use matcher::geo::{Position, Radius, World};
 use matcher::subscription::Filter;
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
+use streets::Network;
 
 use super::{Events, Moves, Reconnects, Scenario};
 use crate::noise::{self, Noise};
 use crate::plan::{Act, Client, Occurrence, Plan, Step, Steps, Wish};
-use crate::streets::{self, Network};
 use crate::traffic::{self, Change, Incident, Kind, Traffic};
 
 /// The streets that come with the program. Where they are from and on what terms: the README beside them.
@@ -136,14 +136,14 @@ impl CityPlan {
 /// A network by its path, or the one that comes with the program.
 ///
 /// # Errors
-/// As [`streets::load`].
+/// As [`streets::load_connected`].
 pub fn network(name: &str, folder: &Path) -> anyhow::Result<Network> {
     if name != LIECHTENSTEIN_NAME {
-        return Ok(streets::load(&folder.join(name))?);
+        return Ok(streets::load_connected(&folder.join(name))?);
     }
     let mut file = tempfile::Builder::new().suffix(".osm.pbf").tempfile()?;
     file.write_all(LIECHTENSTEIN)?;
-    Ok(streets::load(file.path())?)
+    Ok(streets::load_connected(file.path())?)
 }
 
 impl Plan for CityPlan {

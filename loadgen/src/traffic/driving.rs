@@ -6,7 +6,7 @@ use super::Traffic;
 use super::following::{CLEAR_M, Obstacle, moved};
 use super::junctions::length_m;
 use super::road::State;
-use crate::streets::NONE;
+use streets::NONE;
 
 /// How many arcs ahead the first of a lane looks, at most; and over how many it passes in a step.
 const ARCS_AHEAD: u32 = 5;

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::road::State;
 use super::settings::Routes;
 use super::{Traffic, chance};
-use crate::streets::{Class, NONE, Network};
+use streets::{Class, NONE, Network};
 
 /// How long one who stands at a full street waits before it takes another way, in seconds.
 const DETOUR_S: f32 = 20.0;

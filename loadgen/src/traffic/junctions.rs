@@ -15,7 +15,7 @@ use rayon::prelude::*;
 use super::chance;
 use super::road::{Cars, Lanes, State};
 use super::settings::Settings;
-use crate::streets::{Class, NONE, Network};
+use streets::{Class, NONE, Network};
 
 /// How long the lesser street waits before it takes its turn.
 const PATIENCE_S: f32 = 15.0;

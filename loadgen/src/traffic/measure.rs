@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Settings, State, Traffic, TrafficError};
-use crate::streets::Network;
+use streets::Network;
 
 /// What a measurement found.
 #[derive(Clone, Copy, Debug, PartialEq)]

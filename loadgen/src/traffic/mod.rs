@@ -1,6 +1,6 @@
 //! City traffic, vehicle by vehicle.
 //!
-//! Each vehicle has a place in a lane of a street ([`crate::streets::Network`]) and follows the one before it by the Intelligent
+//! Each vehicle has a place in a lane of a street ([`streets::Network`]) and follows the one before it by the Intelligent
 //! Driver Model (`following.rs`); junctions let one direction through at a time (`junctions.rs`); ways are found by chance or to
 //! destinations (`routes.rs`). How fast a street is follows from the vehicles on it, and queues and jams come of themselves. What
 //! breaks down, jams, or leaves its place makes an [`Incident`], so that what there is to publish is known.
@@ -36,12 +36,12 @@ pub use road::State;
 pub(crate) use settings::as_written;
 pub use settings::{Idm, Jams, Routes, Settings};
 
-use crate::streets::{NONE, Network};
 use driving::Planned;
 use incidents::Desk;
 use junctions::{Junctions, length_m};
 use road::{Cars, Lanes};
 use routes::Goals;
+use streets::{NONE, Network};
 
 /// The longest step that is taken at once, in seconds.
 const STEP_MAX_S: f32 = 0.5;

@@ -1,6 +1,6 @@
 //! Who drives where: vehicles and lanes in flat arrays, each lane a list from its end to its beginning.
 
-use crate::streets::{NONE, Network};
+use streets::{NONE, Network};
 
 /// What a vehicle does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

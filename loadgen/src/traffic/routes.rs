@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::chance;
 use super::settings;
-use crate::streets::route::{Tree, time_ms};
-use crate::streets::{NONE, Network};
+use routes::{Tree, time_ms};
+use streets::{NONE, Network};
 
 /// Destinations that many share.
 #[derive(Debug, Default)]

@@ -1,13 +1,18 @@
 //! What holds at every moment, whatever the streets, the routes, the threads.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 
-use loadgen::streets::Network;
 use loadgen::traffic::{Change, Idm, Kind, Routes, Settings, State, Traffic, TrafficError, measure};
 use matcher::geo::World;
+use streets::Network;
 
-use super::streets::liechtenstein;
+/// The small country that every clone has.
+fn liechtenstein() -> Network {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/liechtenstein/highways.osm.pbf");
+    streets::load_connected(&path).expect("the copy in the project is sound")
+}
 
 /// How much sums of f32 may be off, in metres and metres a second.
 const EPSILON: f32 = 0.01;

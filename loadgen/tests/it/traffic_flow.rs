@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use loadgen::streets::Network;
 use loadgen::traffic::{Change, Idm, Kind, Settings, State, Traffic};
+use streets::Network;
 
 /// All alike, and nothing but driving.
 fn plain(vehicles: u32) -> Settings {

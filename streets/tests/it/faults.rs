@@ -4,9 +4,9 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use loadgen::streets::{Network, StreetsError, load};
+use streets::{Network, StreetsError, load_connected};
 
-use super::streets::file;
+use super::forms::file;
 
 const NODES: &str = "node,lat,lon\n0,47.0,9.0\n1,47.001,9.0\n2,47.002,9.0\n";
 const EDGES: &str = "from,to,length_mm,oneway,highway,maxspeed,name,shape\n0,1,111195,0,primary,50,Main,\n";
@@ -15,7 +15,7 @@ fn tables(nodes: &str, edges: &str) -> Result<Network, StreetsError> {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("nodes.csv"), nodes).expect("a file");
     std::fs::write(folder.path().join("edges.csv"), edges).expect("a file");
-    load(folder.path())
+    load_connected(folder.path())
 }
 
 /// The error has all of these words.
@@ -62,11 +62,11 @@ fn what_is_no_table_is_refused() {
     // One way out and none back: nobody could stay.
     check_refused(tables(NODES, "from,to,length_mm,highway,oneway\n0,1,5,primary,1\n"), &["no streets"]);
     let folder = tempfile::tempdir().expect("a folder");
-    check_refused(load(folder.path()), &["nodes.csv"]);
-    check_refused(load(&folder.path().join("nothing.osm.pbf")), &["nothing.osm.pbf"]);
-    check_refused(load(&folder.path().join("nothing")), &["nothing"]);
+    check_refused(load_connected(folder.path()), &["nodes.csv"]);
+    check_refused(load_connected(&folder.path().join("nothing.osm.pbf")), &["nothing.osm.pbf"]);
+    check_refused(load_connected(&folder.path().join("nothing")), &["nothing"]);
     let (_folder, path) = file("streets.geojson", b"{}");
-    check_refused(load(&path), &["streets.geojson", ".osm.pbf"]);
+    check_refused(load_connected(&path), &["streets.geojson", ".osm.pbf"]);
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn a_line_without_end_is_refused() {
     let mut text = b"<osm><node id=\"".to_vec();
     text.extend(&endless);
     let (_folder, path) = file("endless.osm", &text);
-    check_refused(load(&path), &["endless.osm", "4194304 bytes"]);
+    check_refused(load_connected(&path), &["endless.osm", "4194304 bytes"]);
     // A small file that unpacks to a large one is no better.
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(&text).expect("memory");
     let (_folder, path) = file("endless.osm.gz", &packed.finish().expect("memory"));
-    check_refused(load(&path), &["endless.osm.gz", "4194304 bytes"]);
+    check_refused(load_connected(&path), &["endless.osm.gz", "4194304 bytes"]);
 }
 
 #[test]
@@ -98,28 +98,29 @@ fn broken_documents_are_refused() {
         ("not XML", "ends before"),
     ] {
         let (_folder, path) = file("broken.osm", text.as_bytes());
-        check_refused(load(&path), &["broken.osm", words]);
+        check_refused(load_connected(&path), &["broken.osm", words]);
     }
     let (_folder, path) = file("broken.osm.gz", b"not gzip");
-    check_refused(load(&path), &["broken.osm.gz"]);
+    check_refused(load_connected(&path), &["broken.osm.gz"]);
     let (_folder, path) = file("broken.osm", b"<osm><node id=\"\xff\xfe\"/></osm>");
-    check_refused(load(&path), &["broken.osm"]);
+    check_refused(load_connected(&path), &["broken.osm"]);
     let odd = r#"<osm><node id="x" lat="1" lon="2"/><node id="1" lat="NaN" lon="9"/><node id="2" lat="47" lon="9"/>
         <way id="w"><nd ref="1"/></way><way id="5"><nd ref="2"/><nd/><tag k="highway" v="primary"/></way>
         <way id="6"><nd ref="2"/><tag k="highway" v="primary"/></way>
         <way id="7"><nd ref="1"/><nd ref="2"/><tag k="highway" v="primary"/><tag k="maxspeed" v="99999"/></way></osm>"#;
     let (_folder, path) = file("odd.osm", odd.as_bytes());
-    check_refused(load(&path), &["odd.osm", "no streets", "first problem", "byte"]);
+    check_refused(load_connected(&path), &["odd.osm", "no streets", "first problem", "byte"]);
 }
 
 /// Cut anywhere, and with bytes that are others, a packed file is refused or read, and nothing else.
 #[test]
 fn a_packed_file_with_faults_does_no_harm() {
-    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/liechtenstein/highways.osm.pbf");
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../loadgen/data/liechtenstein/highways.osm.pbf");
     let sound = std::fs::read(path).expect("the copy in the project");
     for nth in 0..12 {
         let (_folder, path) = file("cut.osm.pbf", &sound[..sound.len() * nth / 12]);
-        check_refused(load(&path), &["cut.osm.pbf"]);
+        check_refused(load_connected(&path), &["cut.osm.pbf"]);
     }
     let mut faults = 0;
     for nth in 0..40_usize {
@@ -127,7 +128,7 @@ fn a_packed_file_with_faults_does_no_harm() {
         let at = nth * 7919 * 613 % bytes.len();
         bytes[at] ^= 1 << (nth % 8);
         let (_folder, path) = file("flipped.osm.pbf", &bytes);
-        faults += usize::from(load(&path).is_err());
+        faults += usize::from(load_connected(&path).is_err());
     }
     assert!(faults > 0, "no fault was found");
 }

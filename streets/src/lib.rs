@@ -1,7 +1,8 @@
-//! Street networks: where vehicles drive.
+//! Street networks, read from OpenStreetMap (PBF or XML) or from tables, as directed graphs in flat arrays.
 //!
-//! [`load`] reads OpenStreetMap (PBF or XML) or an edge list with coordinates; [`Network::grid`] and [`Network::ring`] make
-//! some up. What comes out is strongly connected, so that nobody gets stuck in it.
+//! [`load`] reads all streets. [`load_connected`] cuts them to the largest strongly connected part, so that a vehicle can drive on from
+//! everywhere. [`Network::grid`] and [`Network::ring`] make networks up.
+#![forbid(unsafe_code)]
 
 mod draft;
 mod made;
@@ -9,11 +10,12 @@ mod network;
 mod osm;
 mod outside;
 mod pbf;
-pub mod route;
 mod table;
 mod xml;
 
 use std::path::{Path, PathBuf};
+
+use draft::Draft;
 
 pub use network::{Census, Class, NONE, Network, displaced};
 
@@ -65,31 +67,45 @@ pub enum StreetsError {
     },
 }
 
-/// Reads a street network and cuts it to its largest strongly connected part.
+/// Reads a street network.
 ///
 /// - `.osm.pbf`, `.osm`, `.osm.gz`: the ways of the classes that cars use ([`Class`]), split where they meet; oneway, speed limits
 ///   (km/h, mph, knots, `walk`; where none is posted, by class), lanes, signals. Who may use a street (`access`), what weighs or
 ///   turns, is not looked at.
-/// - A folder: `nodes.csv` (`node`, `osm_id` optional, `lat`, `lon`) and `edges.csv` (`from`, `to`, `length_mm`, `oneway`, `highway`,
-///   `maxspeed`, `name`, `shape` as `lat,lon lat,lon ...`), either as `.csv.gz`, too.
+/// - A folder: `nodes.csv` (`node`, `lat`, `lon`) and `edges.csv` (`from`, `to`, `length_mm`, `oneway`, `highway`, `maxspeed`, `name`,
+///   `shape` as `lat,lon lat,lon ...`), either as `.csv.gz`, too.
 ///
 /// A single record that makes no sense (a number that is none, a node that is not there) is left out and counted in [`Census`].
 ///
 /// # Errors
 /// [`StreetsError`], which says the file, the place in it, and what is wrong.
 pub fn load(path: &Path) -> Result<Network, StreetsError> {
-    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-    let draft = if path.is_dir() {
-        table::read(path)?
-    } else if name.ends_with(".pbf") {
-        osm::draft(path, pbf::read)?
-    } else if name.ends_with(".osm") || name.ends_with(".osm.gz") {
-        osm::draft(path, xml::read)?
-    } else if let Err(source) = std::fs::metadata(path) {
-        return Err(StreetsError::Io { path: path.to_owned(), source });
-    } else {
-        return Err(StreetsError::Form { path: path.to_owned() });
-    };
+    let draft = read(path)?;
     let first_problem = draft.census.first_problem.clone();
-    draft.into_network()?.ok_or(StreetsError::Empty { path: path.to_owned(), first_problem })
+    draft.into_network(false)?.ok_or(StreetsError::Empty { path: path.to_owned(), first_problem })
+}
+
+/// As [`load`], cut to the largest strongly connected part.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_connected(path: &Path) -> Result<Network, StreetsError> {
+    let draft = read(path)?;
+    let first_problem = draft.census.first_problem.clone();
+    draft.into_network(true)?.ok_or(StreetsError::Empty { path: path.to_owned(), first_problem })
+}
+
+fn read(path: &Path) -> Result<Draft, StreetsError> {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if path.is_dir() {
+        table::read(path)
+    } else if name.ends_with(".pbf") {
+        osm::draft(path, pbf::read)
+    } else if name.ends_with(".osm") || name.ends_with(".osm.gz") {
+        osm::draft(path, xml::read)
+    } else if let Err(source) = std::fs::metadata(path) {
+        Err(StreetsError::Io { path: path.to_owned(), source })
+    } else {
+        Err(StreetsError::Form { path: path.to_owned() })
+    }
 }

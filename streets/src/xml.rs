@@ -5,9 +5,9 @@ use std::path::Path;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
-use super::StreetsError;
-use super::osm::{Item, Pass};
-use super::outside;
+use crate::StreetsError;
+use crate::osm::{Item, Pass};
+use crate::outside;
 
 /// A node or a way of which more may follow.
 struct Open {
@@ -20,7 +20,7 @@ struct Open {
 }
 
 /// Gives all ways, or all nodes, of a file.
-pub(super) fn read(path: &Path, pass: Pass, take: &mut dyn FnMut(Item<'_>)) -> Result<(), StreetsError> {
+pub(crate) fn read(path: &Path, pass: Pass, take: &mut dyn FnMut(Item<'_>)) -> Result<(), StreetsError> {
     let mut reader = Reader::from_reader(outside::open(path, b'>')?);
     let mut buffer = Vec::new();
     let mut open = None::<Open>;
@@ -42,6 +42,8 @@ pub(super) fn read(path: &Path, pass: Pass, take: &mut dyn FnMut(Item<'_>)) -> R
                 }
                 continue;
             }
+            // What a document type declares could make a small document a large one.
+            Event::DocType(_) => return Err(content(&reader, "a document type is not taken".to_owned())),
             Event::Eof if is_osm && open.is_none() => return Ok(()),
             Event::Eof => return Err(content(&reader, "the file ends before its document does".to_owned())),
             Event::Text(_)
@@ -49,7 +51,6 @@ pub(super) fn read(path: &Path, pass: Pass, take: &mut dyn FnMut(Item<'_>)) -> R
             | Event::Comment(_)
             | Event::Decl(_)
             | Event::PI(_)
-            | Event::DocType(_)
             | Event::GeneralRef(_) => continue,
         };
         let name = element.name();

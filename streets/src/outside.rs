@@ -6,13 +6,13 @@ use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 
-use super::StreetsError;
+use crate::StreetsError;
 
 /// The longest record: the longest way of OpenStreetMap has 2000 nodes, some 60 kB.
 const RECORD_MAX_BYTES: usize = 4 << 20;
 
 /// Opens a file, and unpacks it if its name ends in `.gz`. Between two bytes `end` there may be 4 MiB.
-pub(super) fn open(path: &Path, end: u8) -> Result<Box<dyn BufRead>, StreetsError> {
+pub(crate) fn open(path: &Path, end: u8) -> Result<Box<dyn BufRead>, StreetsError> {
     let file = File::open(path).map_err(|source| StreetsError::Io { path: path.to_owned(), source })?;
     if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz")) {
         Ok(Box::new(BufReader::new(Bounded { reader: MultiGzDecoder::new(file), end, since_bytes: 0 })))

@@ -5,15 +5,15 @@ use std::path::Path;
 
 use matcher::geo::World;
 
-use super::StreetsError;
-use super::draft::{Draft, DraftEdge, DraftNode, Lane};
-use super::network::{Census, Class, NONE};
+use crate::StreetsError;
+use crate::draft::{Draft, DraftEdge, DraftNode, Lane};
+use crate::network::{Census, Class, NONE};
 
 /// The value of a tag.
-pub(super) type Tags<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
+pub(crate) type Tags<'a> = &'a dyn Fn(&str) -> Option<&'a str>;
 
 /// What a file holds.
-pub(super) enum Item<'a> {
+pub(crate) enum Item<'a> {
     /// A place.
     Node { id: i64, lon: f64, lat: f64, tags: Tags<'a> },
     /// A line through places.
@@ -24,13 +24,13 @@ pub(super) enum Item<'a> {
 
 /// Which items a pass is for. Ways come first, for they say which nodes are wanted, and of these there are many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pass {
+pub(crate) enum Pass {
     Ways,
     Nodes,
 }
 
 /// Reads a file from its beginning to its end.
-pub(super) type Read = fn(&Path, Pass, &mut dyn FnMut(Item<'_>)) -> Result<(), StreetsError>;
+pub(crate) type Read = fn(&Path, Pass, &mut dyn FnMut(Item<'_>)) -> Result<(), StreetsError>;
 
 /// A street as it was drawn.
 struct Way {
@@ -52,7 +52,7 @@ struct Used {
 }
 
 /// The streets of a file.
-pub(super) fn draft(path: &Path, read: Read) -> Result<Draft, StreetsError> {
+pub(crate) fn draft(path: &Path, read: Read) -> Result<Draft, StreetsError> {
     let mut census = Census::default();
     let mut names = Names::default();
     let mut ways = Vec::new();
@@ -94,14 +94,14 @@ pub(super) fn draft(path: &Path, read: Read) -> Result<Draft, StreetsError> {
 
 /// Names by number, each once.
 #[derive(Default)]
-pub(super) struct Names {
-    pub(super) texts: Vec<String>,
+pub(crate) struct Names {
+    pub(crate) texts: Vec<String>,
     numbers: HashMap<String, u32>,
 }
 
 impl Names {
     /// The number of a name; [`NONE`] for an empty one.
-    pub(super) fn number(&mut self, name: &str) -> u32 {
+    pub(crate) fn number(&mut self, name: &str) -> u32 {
         if name.is_empty() {
             return NONE;
         }
@@ -199,13 +199,13 @@ fn split(way: &Way, used: &mut HashMap<i64, Used>, draft: &mut Draft) {
 }
 
 /// The limit where none is posted.
-pub(super) fn default_ms(class: Class) -> f32 {
+pub(crate) fn default_ms(class: Class) -> f32 {
     narrow(class.limit_kmh() / 3.6)
 }
 
 /// The speed that a value of `maxspeed` stands for, in metres a second; none for what is no number of its own (`signals`,
 /// `DE:urban`), or outside of 1 to 200 km/h.
-pub(super) fn posted_ms(text: &str) -> Option<f32> {
+pub(crate) fn posted_ms(text: &str) -> Option<f32> {
     // Where there are several, for lanes or times of the day, the first.
     let text = text.split([';', '|', ',']).next()?.trim();
     if text == "walk" {

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use loadgen::streets::route::{Tree, length_mm};
-use loadgen::streets::{Class, Network, load};
 use matcher::geo::World;
+use routes::{Tree, length_mm};
+use streets::{Class, Network, load_connected};
 
 /// The data that lies beside the project, or beside a folder around it; none in a bare clone, where the copy inside has to do.
 pub(crate) fn shared(name: &str) -> Option<PathBuf> {
@@ -18,8 +18,9 @@ pub(crate) fn shared(name: &str) -> Option<PathBuf> {
 
 /// The small country that every clone has.
 pub(crate) fn liechtenstein() -> Network {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/liechtenstein/highways.osm.pbf");
-    load(&path).expect("the copy in the project is sound")
+    let path =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../loadgen/data/liechtenstein/highways.osm.pbf");
+    load_connected(&path).expect("the copy in the project is sound")
 }
 
 /// Source number to node.
@@ -33,56 +34,13 @@ fn arcs(network: &Network) -> std::ops::Range<u32> {
     0..u32::try_from(network.arcs_count()).expect("few")
 }
 
-/// Every pair whose ends belong to the largest part has exactly the reference's distance.
-fn check_distances(name: &str, compared_min: usize) {
-    let Some(folder) = shared(name) else {
-        eprintln!("{name} is not beside the project: nothing compared");
-        return;
-    };
-    let network = load(&folder).expect("the data is sound");
-    assert_eq!(network.census().skipped, 0);
-    let nodes = nodes(&network);
-    let mut trees = HashMap::new();
-    let mut compared = 0;
-    let text = std::fs::read_to_string(folder.join("od_shortest.csv")).expect("the reference");
-    for line in text.lines().skip(1) {
-        let numbers =
-            line.split(',').map(|number| number.parse::<i64>().expect("a number")).collect::<Vec<_>>();
-        let (Some(from), Some(to)) = (nodes.get(&numbers[0]), nodes.get(&numbers[1])) else { continue };
-        let tree =
-            trees.entry(*to).or_insert_with(|| Tree::to(&network, *to, |arc| length_mm(&network, arc)));
-        let shortest_mm = tree.cost(*from).map(|mm| i64::try_from(mm).expect("short"));
-        assert_eq!(shortest_mm, Some(numbers[2]), "{line}");
-        // The way that the tree says is as long as it says.
-        let (mut node, mut way_mm) = (*from, 0);
-        while let Some(arc) = tree.next(node) {
-            assert_eq!(network.from(arc), node);
-            way_mm += length_mm(&network, arc);
-            node = network.to(arc);
-        }
-        assert_eq!((node, way_mm), (*to, tree.cost(*from).expect("a way")));
-        compared += 1;
-    }
-    assert!(compared >= compared_min, "only {compared} pairs compared");
-}
-
-#[test]
-fn shortest_ways_in_liechtenstein_are_those_of_the_reference() {
-    check_distances("streets-liechtenstein", 400);
-}
-
-#[test]
-fn shortest_ways_in_coquimbo_are_those_of_the_reference() {
-    check_distances("streets-coquimbo", 480);
-}
-
 #[test]
 fn packed_streets_are_those_of_the_table() {
     let Some(folder) = shared("streets-liechtenstein") else {
         eprintln!("streets-liechtenstein is not beside the project: nothing compared");
         return;
     };
-    let (packed, table) = (liechtenstein(), load(&folder).expect("the data is sound"));
+    let (packed, table) = (liechtenstein(), load_connected(&folder).expect("the data is sound"));
     assert!(
         (packed.streets_m() / table.streets_m() - 1.0).abs() < 1e-4,
         "{} {}",
@@ -175,7 +133,7 @@ pub(crate) fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
 }
 
 fn check_small(path: &Path) {
-    let network = load(path).expect("a sound file");
+    let network = load_connected(path).expect("a sound file");
     // 1 - 2 - 3, 2 - 5 (over 4, which is no junction), 3 -> 5; 6 is a dead end of a one-way street, and cut off.
     let nodes = nodes(&network);
     let mut ids = nodes.keys().copied().collect::<Vec<_>>();

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use osmpbf::{Element, ElementReader};
 
-use super::StreetsError;
-use super::osm::{Item, Pass};
+use crate::StreetsError;
+use crate::osm::{Item, Pass};
 
 /// Gives all ways, or all nodes, of a file.
-pub(super) fn read(path: &Path, pass: Pass, take: &mut dyn FnMut(Item<'_>)) -> Result<(), StreetsError> {
+pub(crate) fn read(path: &Path, pass: Pass, take: &mut dyn FnMut(Item<'_>)) -> Result<(), StreetsError> {
     let mut elements_count = 0_u64;
     let mut refs = Vec::new();
     let reader = ElementReader::from_path(path).map_err(|problem| content(path, 0, &problem))?;

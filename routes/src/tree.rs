@@ -1,9 +1,11 @@
-//! Shortest paths.
+//! Shortest paths from everywhere to one node.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::network::{NONE, Network};
+use streets::{NONE, Network};
+
+use crate::Cost;
 
 /// The quickest ways from everywhere to one node.
 ///
@@ -12,7 +14,7 @@ use super::network::{NONE, Network};
 pub struct Tree {
     destination: u32,
     next: Vec<u32>,
-    cost: Vec<u64>,
+    cost: Vec<Cost>,
 }
 
 impl Tree {
@@ -23,11 +25,11 @@ impl Tree {
     /// - Source: E. W. Dijkstra, A note on two problems in connexion with graphs, Numerische Mathematik 1, 1959, from the
     ///   destination backwards; of two ways as good the one over the arc of the lower number.
     #[must_use]
-    pub fn to(network: &Network, destination: u32, cost: impl Fn(u32) -> u64) -> Self {
+    pub fn to(network: &Network, destination: u32, cost: impl Fn(u32) -> Cost) -> Self {
         let mut tree = Self {
             destination,
             next: vec![NONE; network.nodes_count()],
-            cost: vec![u64::MAX; network.nodes_count()],
+            cost: vec![Cost::MAX; network.nodes_count()],
         };
         tree.cost[destination as usize] = 0;
         let mut reached = BinaryHeap::from([Reverse((0, destination))]);
@@ -64,28 +66,7 @@ impl Tree {
 
     /// What the way from a node costs; none where there is no way.
     #[must_use]
-    pub fn cost(&self, node: u32) -> Option<u64> {
-        Some(self.cost[node as usize]).filter(|cost| *cost != u64::MAX)
+    pub fn cost(&self, node: u32) -> Option<Cost> {
+        Some(self.cost[node as usize]).filter(|cost| *cost != Cost::MAX)
     }
-}
-
-/// The cost of an arc by its length, in whole millimetres, at least 1.
-#[must_use]
-pub fn length_mm(network: &Network, arc: u32) -> u64 {
-    whole(network.length_m(arc) * 1000.0)
-}
-
-/// The cost of an arc by the time that it takes at a speed, in whole milliseconds, at least 1: a circle has to cost something.
-#[must_use]
-pub fn time_ms(network: &Network, arc: u32, speed_ms: f32) -> u64 {
-    whole(network.length_m(arc) / f64::from(speed_ms.max(0.1)) * 1000.0)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "no arc is negative, or as long as 2^64 mm"
-)]
-fn whole(number: f64) -> u64 {
-    (number.round() as u64).max(1)
 }

@@ -1,53 +1,53 @@
-//! From streets as they were read to a [`Network`]: the largest strongly connected part, in order.
+//! From streets as they were read to a [`Network`], in order.
 
 use matcher::geo::World;
 
-use super::StreetsError;
-use super::network::{Census, Class, NONE, Network};
+use crate::StreetsError;
+use crate::network::{Census, Class, NONE, Network};
 
 /// The most nodes, arcs, points: indexes are 32 bits wide, and the largest stands for none.
 const MAX: usize = (u32::MAX - 1) as usize;
 
 /// A place where streets meet or end.
 #[derive(Clone, Debug)]
-pub(super) struct DraftNode {
-    pub(super) id: i64,
-    pub(super) at: [f64; 2],
-    pub(super) has_signals: bool,
+pub(crate) struct DraftNode {
+    pub(crate) id: i64,
+    pub(crate) at: [f64; 2],
+    pub(crate) has_signals: bool,
 }
 
 /// A street between two nodes.
 #[derive(Clone, Debug)]
-pub(super) struct DraftEdge {
-    pub(super) from: u32,
-    pub(super) to: u32,
+pub(crate) struct DraftEdge {
+    pub(crate) from: u32,
+    pub(crate) to: u32,
     /// None: as long as the shape.
-    pub(super) length_m: Option<f64>,
+    pub(crate) length_m: Option<f64>,
     /// Both ends included.
-    pub(super) shape: Vec<[f64; 2]>,
+    pub(crate) shape: Vec<[f64; 2]>,
     /// Limit and lanes from `from` to `to`; none where nobody may drive so.
-    pub(super) forward: Option<Lane>,
+    pub(crate) forward: Option<Lane>,
     /// And back.
-    pub(super) backward: Option<Lane>,
-    pub(super) class: Class,
-    pub(super) name: u32,
+    pub(crate) backward: Option<Lane>,
+    pub(crate) class: Class,
+    pub(crate) name: u32,
 }
 
 /// One direction of a street.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lane {
-    pub(super) limit_ms: f32,
-    pub(super) lanes: u8,
+pub(crate) struct Lane {
+    pub(crate) limit_ms: f32,
+    pub(crate) lanes: u8,
 }
 
 /// Streets as they were read.
 #[derive(Debug)]
-pub(super) struct Draft {
-    pub(super) world: World,
-    pub(super) nodes: Vec<DraftNode>,
-    pub(super) edges: Vec<DraftEdge>,
-    pub(super) names: Vec<String>,
-    pub(super) census: Census,
+pub(crate) struct Draft {
+    pub(crate) world: World,
+    pub(crate) nodes: Vec<DraftNode>,
+    pub(crate) edges: Vec<DraftEdge>,
+    pub(crate) names: Vec<String>,
+    pub(crate) census: Census,
 }
 
 /// An arc on its way into the network.
@@ -60,14 +60,15 @@ struct Arc<'a> {
 }
 
 impl Draft {
-    /// The network; none where no arc is left.
-    pub(super) fn into_network(mut self) -> Result<Option<Network>, StreetsError> {
+    /// The network, or its largest strongly connected part alone; none where no arc is left.
+    pub(crate) fn into_network(mut self, is_cut: bool) -> Result<Option<Network>, StreetsError> {
         check_count("nodes", self.nodes.len())?;
         check_count("arcs", self.edges.len() * 2)?;
         check_count("points", 2 * self.edges.iter().map(|edge| edge.shape.len()).sum::<usize>())?;
         let mut arcs = self.edges.iter().flat_map(arcs_of).collect::<Vec<_>>();
         let ends = arcs.iter().map(|arc| (arc.from, arc.to)).collect::<Vec<_>>();
-        let is_kept = largest_part(self.nodes.len(), &ends);
+        let is_kept =
+            if is_cut { largest_part(self.nodes.len(), &ends) } else { vec![true; self.nodes.len()] };
         self.census.nodes = self.nodes.len();
         self.census.arcs = arcs.len();
         let (world, all_count) = (self.world, arcs.len());
@@ -193,7 +194,7 @@ fn by_node(nodes_count: usize, ends: &[u32]) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// How far along each point of a line is, in metres.
-pub(super) fn along_m(world: World, shape: &[[f64; 2]]) -> Vec<f64> {
+pub(crate) fn along_m(world: World, shape: &[[f64; 2]]) -> Vec<f64> {
     let mut sum_m = 0.0;
     let mut along = Vec::with_capacity(shape.len());
     for (at, point) in shape.iter().enumerate() {

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use csv::StringRecord;
 use matcher::geo::World;
 
-use super::StreetsError;
-use super::draft::{Draft, DraftEdge, DraftNode, Lane};
-use super::network::{Census, Class};
-use super::osm::{Names, default_ms, posted_ms};
-use super::outside;
+use crate::StreetsError;
+use crate::draft::{Draft, DraftEdge, DraftNode, Lane};
+use crate::network::{Census, Class};
+use crate::osm::{Names, default_ms, posted_ms};
+use crate::outside;
 
 /// The longest edge that is believed, in millimetres.
 const LENGTH_MAX_MM: f64 = 1e9;
 
 /// The streets of a folder.
-pub(super) fn read(folder: &Path) -> Result<Draft, StreetsError> {
+pub(crate) fn read(folder: &Path) -> Result<Draft, StreetsError> {
     let mut census = Census::default();
     let mut numbers = HashMap::new();
     let mut nodes = Vec::new();

@@ -94,7 +94,7 @@ pub struct Census {
 
 impl Census {
     /// Counts a record that is left out.
-    pub(super) fn skip(&mut self, problem: impl FnOnce() -> String) {
+    pub(crate) fn skip(&mut self, problem: impl FnOnce() -> String) {
         self.skipped += 1;
         self.first_problem.get_or_insert_with(problem);
     }
@@ -105,33 +105,33 @@ impl Census {
 /// Immutable, and flat: each array is what a GPU would get.
 #[derive(Clone, Debug)]
 pub struct Network {
-    pub(super) world: World,
-    pub(super) census: Census,
+    pub(crate) world: World,
+    pub(crate) census: Census,
     /// The source's number of each node.
-    pub(super) node_id: Vec<i64>,
+    pub(crate) node_id: Vec<i64>,
     /// `[longitude, latitude]` or `[x, y]`.
-    pub(super) node_at: Vec<[f64; 2]>,
-    pub(super) node_has_signals: Vec<bool>,
-    pub(super) arc_from: Vec<u32>,
-    pub(super) arc_to: Vec<u32>,
-    pub(super) arc_length_m: Vec<f64>,
+    pub(crate) node_at: Vec<[f64; 2]>,
+    pub(crate) node_has_signals: Vec<bool>,
+    pub(crate) arc_from: Vec<u32>,
+    pub(crate) arc_to: Vec<u32>,
+    pub(crate) arc_length_m: Vec<f64>,
     /// Metres a second.
-    pub(super) arc_limit_ms: Vec<f32>,
-    pub(super) arc_lanes: Vec<u8>,
-    pub(super) arc_class: Vec<Class>,
-    pub(super) arc_reverse: Vec<u32>,
-    pub(super) arc_name: Vec<u32>,
+    pub(crate) arc_limit_ms: Vec<f32>,
+    pub(crate) arc_lanes: Vec<u8>,
+    pub(crate) arc_class: Vec<Class>,
+    pub(crate) arc_reverse: Vec<u32>,
+    pub(crate) arc_name: Vec<u32>,
     /// The arcs that leave node n are `out_start[n]..out_start[n + 1]`.
-    pub(super) out_start: Vec<u32>,
+    pub(crate) out_start: Vec<u32>,
     /// The arcs that reach node n are `in_arcs[in_start[n]..in_start[n + 1]]`.
-    pub(super) in_start: Vec<u32>,
-    pub(super) in_arcs: Vec<u32>,
+    pub(crate) in_start: Vec<u32>,
+    pub(crate) in_arcs: Vec<u32>,
     /// The shape of arc a is `shape[shape_start[a]..shape_start[a + 1]]`, both ends included.
-    pub(super) shape_start: Vec<u32>,
-    pub(super) shape: Vec<[f64; 2]>,
+    pub(crate) shape_start: Vec<u32>,
+    pub(crate) shape: Vec<[f64; 2]>,
     /// How far along the arc each point of its shape is, in metres; the last one's is the arc's length.
-    pub(super) shape_along_m: Vec<f64>,
-    pub(super) names: Vec<String>,
+    pub(crate) shape_along_m: Vec<f64>,
+    pub(crate) names: Vec<String>,
 }
 
 impl Network {
@@ -297,7 +297,7 @@ impl Network {
 }
 
 /// The direction from one place to another near by.
-pub(super) fn heading_deg(world: World, from: [f64; 2], to: [f64; 2]) -> f64 {
+pub(crate) fn heading_deg(world: World, from: [f64; 2], to: [f64; 2]) -> f64 {
     let squeeze = match world {
         World::Geodetic => from[1].to_radians().cos(),
         World::Planar => 1.0,

@@ -2,8 +2,8 @@
 
 use matcher::geo::World;
 
-use super::draft::{Draft, DraftEdge, DraftNode, Lane};
-use super::network::{Census, Class, NONE, Network};
+use crate::draft::{Draft, DraftEdge, DraftNode, Lane};
+use crate::network::{Census, Class, NONE, Network};
 
 impl Network {
     /// Streets like a chessboard, both ways, one lane each, 50 km/h: `rows` times `columns` crossings, `block_m` apart, the first
@@ -79,5 +79,5 @@ fn street(from: u32, to: u32, shape: Vec<[f64; 2]>, name: u32) -> DraftEdge {
 
 fn made(nodes: Vec<DraftNode>, edges: Vec<DraftEdge>, names: Vec<String>) -> Network {
     let draft = Draft { world: World::Planar, nodes, edges, names, census: Census::default() };
-    draft.into_network().ok().flatten().expect("what is made here is small, and connected")
+    draft.into_network(true).ok().flatten().expect("what is made here is small, and connected")
 }

@@ -1,0 +1,137 @@
+//! Coarser graphs of the same streets, for answers that have to come soon.
+//!
+//! Level 0 is the graph. A level keeps a quarter of the nodes of the one before, those that the [`Hierarchy`] contracts last; the others are
+//! contracted, so that an arc of a level stands for the cheapest way between its ends through nodes that the level does not keep. A route at a level goes from its beginning to
+//! the nearest kept node, through the level, and from the last kept node to its end. It can be driven, and is never cheaper than that of
+//! level 0. The levels of the paper's Fig. 6 (meshes of 1,024, 256, 64 and 16 nodes) are a quarter each as well.
+//!
+//! Source: Mangharam and Saba, "Anytime algorithms for GPU architectures", RTSS 2011, section V.
+
+use crate::dijkstra::Search;
+use crate::graph::{Cost, Graph, NONE, Route, Side, UNREACHABLE, number};
+use crate::hierarchy::{Hierarchy, Metric};
+
+/// Levels, level 0 included.
+pub const LEVELS: usize = 4;
+
+/// What a route of each level is worth (section V).
+pub const SCORES: [u32; LEVELS] = [6, 4, 2, 1];
+
+/// The graph of a level above 0, for one metric.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// The first rank that is kept. The level's node n is rank `first + n`.
+    first: u32,
+    graph: Graph,
+    costs: Vec<Cost>,
+    /// The hierarchy's edge of each arc, and whether the arc goes up.
+    edges: Vec<(u32, bool)>,
+}
+
+/// Memory of searches at a level, used again.
+#[derive(Debug, Default)]
+pub struct LevelMemory {
+    ahead: Search,
+    behind: Search,
+    between: Search,
+}
+
+impl Level {
+    /// The graph of a level from 1 on.
+    ///
+    /// Cost: the edges of the hierarchy between the nodes that it keeps.
+    #[must_use]
+    pub fn new(hierarchy: &Hierarchy, graph: &Graph, metric: &Metric, level: usize) -> Self {
+        let kept = (graph.nodes_count() >> (2 * level.min(LEVELS - 1))).max(1).min(graph.nodes_count());
+        let first = number(graph.nodes_count() - kept);
+        let mut arcs = Vec::new();
+        for rank in first..number(graph.nodes_count()) {
+            for edge in hierarchy.edges(rank) {
+                let [lower, upper] = [rank - first, hierarchy.upper(edge) - first];
+                for (is_up, ends) in [(true, [lower, upper]), (false, [upper, lower])] {
+                    let cost = metric.cost(edge, is_up);
+                    if cost != UNREACHABLE {
+                        arcs.push((ends, cost, (edge, is_up)));
+                    }
+                }
+            }
+        }
+        arcs.sort_unstable_by_key(|(ends, ..)| *ends);
+        Self {
+            first,
+            graph: Graph::new(kept, arcs.iter().map(|(ends, ..)| *ends)),
+            costs: arcs.iter().map(|(_, cost, _)| *cost).collect(),
+            edges: arcs.iter().map(|(.., edge)| *edge).collect(),
+        }
+    }
+
+    /// Its nodes and arcs.
+    #[must_use]
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What its arcs cost.
+    #[must_use]
+    pub fn costs(&self) -> &[Cost] {
+        &self.costs
+    }
+
+    /// A route at this level. Where none of its kept nodes lead from the beginning to the end there is none, though level 0 may have one.
+    ///
+    /// Shape: the graph, its costs, and the hierarchy and metric that the level was made of.
+    /// Cost: the nodes around both ends up to the first that is kept, and Dijkstra's algorithm on the level.
+    #[must_use]
+    pub fn route(
+        &self,
+        (hierarchy, metric): (&Hierarchy, &Metric),
+        (graph, costs): (&Graph, &[Cost]),
+        [from, to]: [u32; 2],
+        memory: &mut LevelMemory,
+    ) -> Option<Route> {
+        let LevelMemory { ahead, behind, between } = memory;
+        let entry = self.first_kept(hierarchy, (graph, costs), [from, to], ahead, Side::Out)?;
+        if entry == to {
+            let cost = ahead.costs[to as usize];
+            return Some(Route { cost, arcs: ahead.arcs(graph, to, Side::Out) });
+        }
+        let exit = self.first_kept(hierarchy, (graph, costs), [to, NONE], behind, Side::In)?;
+        let [begin, end] = [entry, exit].map(|node| hierarchy.rank(node) - self.first);
+        between.begin(&self.graph, begin, 0);
+        let across = loop {
+            let (cost, node) = between.settle()?;
+            if node == end {
+                break cost;
+            }
+            between.relax(&self.graph, &self.costs, node, Side::Out);
+        };
+        let mut arcs = ahead.arcs(graph, entry, Side::Out);
+        for arc in between.arcs(&self.graph, end, Side::Out) {
+            let (edge, is_up) = self.edges[arc as usize];
+            let lower = self.graph.tail(arc).min(self.graph.head(arc)) + self.first;
+            hierarchy.unpack(metric, lower, edge, is_up, &mut arcs);
+        }
+        arcs.extend(behind.back(graph, exit, Side::In));
+        let cost = ahead.costs[entry as usize] + across + behind.costs[exit as usize];
+        Some(Route { cost, arcs })
+    }
+
+    /// The nearest node that is kept, or the other end where that is nearer.
+    fn first_kept(
+        &self,
+        hierarchy: &Hierarchy,
+        (graph, costs): (&Graph, &[Cost]),
+        [from, to]: [u32; 2],
+        search: &mut Search,
+        side: Side,
+    ) -> Option<u32> {
+        search.begin(graph, from, 0);
+        while let Some((_, node)) = search.settle() {
+            if node == to || hierarchy.rank(node) >= self.first {
+                return Some(node);
+            }
+            search.relax(graph, costs, node, side);
+        }
+        None
+    }
+}

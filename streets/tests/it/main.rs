@@ -1,0 +1,4 @@
+//! Streets as they are read: each form, and files that are not what they should be.
+
+mod faults;
+mod forms;
