@@ -5,6 +5,7 @@
 //!
 //! Source: Schild and Sommer, "On balanced separators in road networks", SEA 2015.
 
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use crate::graph::{Graph, NONE, number};
@@ -12,11 +13,19 @@ use crate::graph::{Graph, NONE, number};
 /// Parts that are not parted further.
 const SMALL: usize = 6;
 
-/// The nodes in the order in which they are contracted.
+/// Orders of the nodes. In both a node comes after all that it parts.
+pub(crate) struct Order {
+    /// As they are contracted: part by part, so that what is near is near in memory.
+    pub(crate) contracted: Vec<u32>,
+    /// What parts the whole comes last, before it what parts the halves, and so on.
+    pub(crate) importance: Vec<u32>,
+}
+
+/// Orders the nodes.
 ///
 /// Shape: where each node is, in units that are alike along both axes.
 /// Cost: about nodes times the size of the cuts times the depth of the parts.
-pub(crate) fn order(graph: &Graph, places: &[[f64; 2]]) -> Vec<u32> {
+pub(crate) fn order(graph: &Graph, places: &[[f64; 2]]) -> Order {
     let mut dissection = Dissection {
         graph,
         places,
@@ -24,21 +33,21 @@ pub(crate) fn order(graph: &Graph, places: &[[f64; 2]]) -> Vec<u32> {
         local: vec![0; graph.nodes_count()],
         parts: 0,
     };
-    let mut reversed = Vec::with_capacity(graph.nodes_count());
-    // A stack of parts. What parts comes before the parts in the reversed order.
-    let mut stack = vec![(0..number(graph.nodes_count())).collect::<Vec<_>>()];
-    while let Some(nodes) = stack.pop() {
-        if nodes.len() <= SMALL {
-            reversed.extend(nodes);
-            continue;
-        }
-        let [separator, one, other] = dissection.part(nodes);
-        reversed.extend(separator);
-        stack.push(one);
-        stack.push(other);
+    let mut contracted = Vec::with_capacity(graph.nodes_count());
+    // How many times the whole was parted before each node was reached.
+    let mut depths = vec![0; graph.nodes_count()];
+    let mut parts = vec![((0..number(graph.nodes_count())).collect::<Vec<_>>(), 0)];
+    while let Some((nodes, depth)) = parts.pop() {
+        let [reached, one, other] =
+            if nodes.len() <= SMALL { [nodes, Vec::new(), Vec::new()] } else { dissection.part(nodes) };
+        reached.iter().for_each(|node| depths[*node as usize] = depth);
+        contracted.extend(reached);
+        parts.extend([one, other].into_iter().filter(|part| !part.is_empty()).map(|part| (part, depth + 1)));
     }
-    reversed.reverse();
-    reversed
+    contracted.reverse();
+    let mut importance = contracted.clone();
+    importance.sort_by_key(|node| Reverse(depths[*node as usize]));
+    Order { contracted, importance }
 }
 
 struct Dissection<'a> {

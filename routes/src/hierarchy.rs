@@ -16,6 +16,8 @@ const THROUGH: u32 = 1 << 31;
 #[derive(Clone, Debug)]
 pub struct Hierarchy {
     ranks: Vec<u32>,
+    /// The ranks of the nodes, the most important last.
+    importance: Vec<u32>,
     /// The upward neighbours of each rank, ascending, one rank after another; the first is the parent. An *edge* is a place here.
     up: Vec<u32>,
     up_first: Vec<u32>,
@@ -60,19 +62,19 @@ impl Hierarchy {
     /// Cost: that of the dissection, some tenths of a second for a city; afterwards about ten times the arcs.
     #[must_use]
     pub fn new(graph: &Graph, places: &[[f64; 2]]) -> Self {
-        let nodes = dissection::order(graph, places);
-        let mut ranks = vec![0; nodes.len()];
-        for (rank, node) in (0..).zip(&nodes) {
+        let order = dissection::order(graph, places);
+        let mut ranks = vec![0; graph.nodes_count()];
+        for (rank, node) in (0..).zip(&order.contracted) {
             ranks[*node as usize] = rank;
         }
-        let mut above: Vec<Vec<u32>> = vec![Vec::new(); nodes.len()];
+        let mut above: Vec<Vec<u32>> = vec![Vec::new(); ranks.len()];
         let ends = |arc: u32| [graph.tail(arc), graph.head(arc)].map(|node| ranks[node as usize]);
         let arcs = 0..number(graph.arcs_count());
         for [tail, head] in arcs.clone().map(ends).filter(|[tail, head]| tail != head) {
             above[tail.min(head) as usize].push(tail.max(head));
         }
         let (mut up, mut up_first) = (Vec::new(), vec![0]);
-        for rank in 0..nodes.len() {
+        for rank in 0..ranks.len() {
             let mut own = std::mem::take(&mut above[rank]);
             own.sort_unstable();
             own.dedup();
@@ -83,7 +85,8 @@ impl Hierarchy {
             up.append(&mut own);
             up_first.push(number(up.len()));
         }
-        let mut hierarchy = Self { ranks, up, up_first, edges: Vec::new() };
+        let importance = order.importance.iter().map(|node| ranks[*node as usize]).collect();
+        let mut hierarchy = Self { ranks, importance, up, up_first, edges: Vec::new() };
         let edge = |arc: u32| {
             let [tail, head] = [graph.tail(arc), graph.head(arc)].map(|node| hierarchy.ranks[node as usize]);
             let edge = hierarchy.edge(tail.min(head), tail.max(head)).unwrap_or(NONE);
@@ -102,6 +105,11 @@ impl Hierarchy {
     /// A node's place in the order.
     pub(crate) fn rank(&self, node: u32) -> u32 {
         self.ranks[node as usize]
+    }
+
+    /// The ranks of so many of the most important nodes, and of all that the hierarchy has above them.
+    pub(crate) fn most_important(&self, count: usize) -> &[u32] {
+        &self.importance[self.importance.len() - count..]
     }
 
     /// The edges of a rank.

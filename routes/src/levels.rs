@@ -1,6 +1,6 @@
 //! Coarser graphs of the same streets, for answers that have to come soon.
 //!
-//! Level 0 is the graph. A level keeps a quarter of the nodes of the one before, those that the [`Hierarchy`] contracts last; the others are
+//! Level 0 is the graph. A level keeps a quarter of the nodes of the one before, those that part the most streets (see [`Hierarchy`]); the others are
 //! contracted, so that an arc of a level stands for the cheapest way between its ends through nodes that the level does not keep. A route at a level goes from its beginning to
 //! the nearest kept node, through the level, and from the last kept node to its end. It can be driven, and is never cheaper than that of
 //! level 0. The levels of the paper's Fig. 6 (meshes of 1,024, 256, 64 and 16 nodes) are a quarter each as well.
@@ -8,7 +8,7 @@
 //! Source: Mangharam and Saba, "Anytime algorithms for GPU architectures", RTSS 2011, section V.
 
 use crate::dijkstra::Search;
-use crate::graph::{Cost, Graph, NONE, Route, Side, UNREACHABLE, number};
+use crate::graph::{Cost, Graph, NONE, Route, Side, UNREACHABLE};
 use crate::hierarchy::{Hierarchy, Metric};
 
 /// Levels, level 0 included.
@@ -20,8 +20,9 @@ pub const SCORES: [u32; LEVELS] = [6, 4, 2, 1];
 /// The graph of a level above 0, for one metric.
 #[derive(Clone, Debug)]
 pub struct Level {
-    /// The first rank that is kept. The level's node n is rank `first + n`.
-    first: u32,
+    /// The level's node of each rank; [`NONE`] for those that it does not keep.
+    nodes: Vec<u32>,
+    ranks: Vec<u32>,
     graph: Graph,
     costs: Vec<Cost>,
     /// The hierarchy's edge of each arc, and whether the arc goes up.
@@ -43,11 +44,15 @@ impl Level {
     #[must_use]
     pub fn new(hierarchy: &Hierarchy, graph: &Graph, metric: &Metric, level: usize) -> Self {
         let kept = (graph.nodes_count() >> (2 * level.min(LEVELS - 1))).max(1).min(graph.nodes_count());
-        let first = number(graph.nodes_count() - kept);
+        let ranks = hierarchy.most_important(kept).to_vec();
+        let mut nodes = vec![NONE; graph.nodes_count()];
+        for (node, rank) in (0..).zip(&ranks) {
+            nodes[*rank as usize] = node;
+        }
         let mut arcs = Vec::new();
-        for rank in first..number(graph.nodes_count()) {
-            for edge in hierarchy.edges(rank) {
-                let [lower, upper] = [rank - first, hierarchy.upper(edge) - first];
+        for (lower, rank) in (0..).zip(&ranks) {
+            for edge in hierarchy.edges(*rank) {
+                let upper = nodes[hierarchy.upper(edge) as usize];
                 for (is_up, ends) in [(true, [lower, upper]), (false, [upper, lower])] {
                     let cost = metric.cost(edge, is_up);
                     if cost != UNREACHABLE {
@@ -58,7 +63,8 @@ impl Level {
         }
         arcs.sort_unstable_by_key(|(ends, ..)| *ends);
         Self {
-            first,
+            nodes,
+            ranks,
             graph: Graph::new(kept, arcs.iter().map(|(ends, ..)| *ends)),
             costs: arcs.iter().map(|(_, cost, _)| *cost).collect(),
             edges: arcs.iter().map(|(.., edge)| *edge).collect(),
@@ -96,7 +102,7 @@ impl Level {
             return Some(Route { cost, arcs: ahead.arcs(graph, to, Side::Out) });
         }
         let exit = self.first_kept(hierarchy, (graph, costs), [to, NONE], behind, Side::In)?;
-        let [begin, end] = [entry, exit].map(|node| hierarchy.rank(node) - self.first);
+        let [begin, end] = [entry, exit].map(|node| self.nodes[hierarchy.rank(node) as usize]);
         between.begin(&self.graph, begin, 0);
         let across = loop {
             let (cost, node) = between.settle()?;
@@ -108,7 +114,8 @@ impl Level {
         let mut arcs = ahead.arcs(graph, entry, Side::Out);
         for arc in between.arcs(&self.graph, end, Side::Out) {
             let (edge, is_up) = self.edges[arc as usize];
-            let lower = self.graph.tail(arc).min(self.graph.head(arc)) + self.first;
+            let lower = if is_up { self.graph.tail(arc) } else { self.graph.head(arc) };
+            let lower = self.ranks[lower as usize];
             hierarchy.unpack(metric, lower, edge, is_up, &mut arcs);
         }
         arcs.extend(behind.back(graph, exit, Side::In));
@@ -127,7 +134,7 @@ impl Level {
     ) -> Option<u32> {
         search.begin(graph, from, 0);
         while let Some((_, node)) = search.settle() {
-            if node == to || hierarchy.rank(node) >= self.first {
+            if node == to || self.nodes[hierarchy.rank(node) as usize] != NONE {
                 return Some(node);
             }
             search.relax(graph, costs, node, side);

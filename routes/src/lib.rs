@@ -11,6 +11,7 @@ mod graph;
 mod hierarchy;
 mod landmarks;
 mod levels;
+mod schedule;
 mod tree;
 
 pub use dijkstra::dijkstra;
@@ -18,4 +19,5 @@ pub use graph::{Cost, Graph, Route, UNREACHABLE, durations_ms, length_mm, length
 pub use hierarchy::{Hierarchy, Memory, Metric};
 pub use landmarks::{AStar, Landmarks};
 pub use levels::{LEVELS, Level, LevelMemory, SCORES};
+pub use schedule::{Profile, Scheduler};
 pub use tree::Tree;
