@@ -12,6 +12,7 @@ use crate::config::{EngineName, Fsync, WorldName};
 use crate::demo::{self, DemoArguments};
 use crate::dry_run::ReplayArguments;
 use crate::dry_run::groups::SolveArguments;
+use crate::dry_run::routes::FindArguments;
 use crate::dry_run::rules::{RunArguments, TranslateArguments};
 use crate::maintenance::BackupArguments;
 
@@ -58,6 +59,9 @@ pub enum Command {
     /// Groups: make a network of constraints arc consistent.
     #[command(subcommand)]
     Groups(Groups),
+    /// Routes: find the best ways through streets of a file.
+    #[command(subcommand)]
+    Routes(Routes),
     /// Print a token for a client of a broker with `--auth jwt`, and make the file of keys where there is none.
     Token(TokenArguments),
     /// Print what a shell has to know to complete what is typed: `source <(nearcast completions bash)`.
@@ -104,6 +108,13 @@ pub enum Groups {
     #[cfg(feature = "client")]
     #[command(flatten)]
     Client(nearcast_cli::SituationVerb),
+}
+
+/// What is done with routes.
+#[derive(Clone, Debug, Subcommand)]
+pub enum Routes {
+    /// Find the routes of a table of pairs, and print how long each is.
+    Find(FindArguments),
 }
 
 /// Arguments of `nearcast token`.

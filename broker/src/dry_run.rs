@@ -1,6 +1,7 @@
-//! Dry runs of situations: `nearcast checks replay` over recorded events, `nearcast rules run` and `nearcast groups solve`.
+//! Dry runs of situations: `nearcast checks replay` over recorded events, `nearcast rules run`, `nearcast groups solve` and `nearcast routes find`.
 
 pub mod groups;
+pub mod routes;
 pub mod rules;
 
 use std::collections::BTreeMap;

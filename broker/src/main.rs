@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use broker::cli::{Checks, Cli, Command, Groups, Rules, Settings, TokenArguments};
+use broker::cli::{Checks, Cli, Command, Groups, Routes, Rules, Settings, TokenArguments};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
 use broker::{Config, Grant, Issued, Resources, Stage, dry_run, maintenance, open_files};
@@ -36,6 +36,9 @@ fn main() -> ExitCode {
         Command::Rules(Rules::Client(verb)) => client(nearcast_cli::Verb::Rules(verb)),
         Command::Rules(Rules::Translate(arguments)) => {
             dry_run::rules::translate(&arguments).map(|()| ExitCode::SUCCESS)
+        }
+        Command::Routes(Routes::Find(arguments)) => {
+            dry_run::routes::find(&arguments).map(|()| ExitCode::SUCCESS)
         }
         Command::Groups(Groups::Solve(arguments)) => {
             dry_run::groups::solve(&arguments).map(|()| ExitCode::SUCCESS)

@@ -10,8 +10,8 @@ use fast_paths::{FastGraph, InputGraph, PathCalculator};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use routes::{
-    AStar, Cost, Graph, Hierarchy, LEVELS, Landmarks, Level, LevelMemory, Memory, Metric, dijkstra, durations_ms,
-    places,
+    AStar, Cost, Graph, Hierarchy, LEVELS, Landmarks, Level, LevelMemory, Memory, Metric, dijkstra,
+    durations_ms, places,
 };
 
 use benches::engines::process::{machine, profile};
@@ -128,7 +128,16 @@ fn round(
     }
     let [one, two, three] = levels_us;
     let figures = [
-        customised_ms, levels_ms, landmarks_ms, prepared_ms, dijkstra_us, a_star_us, one, two, three, hierarchy_us,
+        customised_ms,
+        levels_ms,
+        landmarks_ms,
+        prepared_ms,
+        dijkstra_us,
+        a_star_us,
+        one,
+        two,
+        three,
+        hierarchy_us,
         fast_us,
     ];
     Ok((figures, dearer))

@@ -1,0 +1,94 @@
+//! Routes on the command line.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::harness::run_to_end;
+
+/// A square with a diagonal that is slow, one way from 1 to 2, and an island.
+const NODES: &str = "node,lat,lon\n1,0,0\n2,0,0.01\n3,0.01,0.01\n4,0.01,0\n7,0.1,0.1\n8,0.1,0.11\n";
+const EDGES: &str = "from,to,length_mm,oneway,highway,maxspeed\n\
+    1,2,1000000,1,primary,50\n2,3,1000000,0,primary,50\n3,4,1000000,0,primary,50\n4,1,1000000,0,primary,50\n\
+    1,3,1500000,0,residential,20\n7,8,5,0,service,\n";
+
+fn find_in(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>, String> {
+    let arguments = [&["routes", "find", "--streets", ".", "--pairs", "pairs.csv"], arguments].concat();
+    let output = run_to_end(&arguments, &[], folder);
+    if !output.status.success() {
+        return Err(String::from_utf8(output.stderr).expect("UTF-8"));
+    }
+    let text = String::from_utf8(output.stdout).expect("UTF-8");
+    Ok(text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
+}
+
+fn find(pairs: &str, arguments: &[&str]) -> Result<Vec<Value>, String> {
+    let folder = TempDir::new().expect("a folder");
+    for (name, text) in [("nodes.csv", NODES), ("edges.csv", EDGES), ("pairs.csv", pairs)] {
+        std::fs::write(folder.path().join(name), text).expect("written");
+    }
+    find_in(folder.path(), arguments)
+}
+
+#[test]
+fn routes_are_found_in_the_order_of_the_pairs() {
+    let pairs = "from,to\n1,3\n3,1\n2,1\n1,7\n8,7\n4,4\n";
+    let found = find(pairs, &[]).expect("routes");
+    let route = |from: i64, to: i64, length_mm: Value| json!({"from": from, "to": to, "level": 0, "length_mm": length_mm});
+    let expected = [
+        route(1, 3, json!(1_500_000)),
+        route(3, 1, json!(1_500_000)),
+        route(2, 1, json!(2_500_000)),
+        route(1, 7, Value::Null),
+        route(8, 7, json!(5)),
+        route(4, 4, json!(0)),
+    ];
+    assert_eq!(found[..6], expected);
+    let summary = &found[6];
+    assert_eq!(found.len(), 7);
+    assert_eq!((&summary["score"], &summary["deadline_met"]), (&json!(30), &Value::Null));
+    // By time the diagonal is not worth it.
+    let found = find(pairs, &["--by", "duration"]).expect("routes");
+    assert_eq!(found[0], route(1, 3, json!(2_000_000)));
+    assert_eq!(found[2], route(2, 1, json!(3_000_000)));
+}
+
+#[test]
+fn coarser_routes_are_no_shorter_and_lead_where_the_exact_ones_do() {
+    let pairs = "from,to\n1,3\n2,1\n1,7\n8,7\n";
+    let exact = find(pairs, &[]).expect("routes");
+    for level in ["1", "2", "3"] {
+        let found = find(pairs, &["--level", level]).expect("routes");
+        for (found, exact) in found.iter().zip(&exact).take(4) {
+            assert_eq!(found["length_mm"].is_null(), exact["length_mm"].is_null(), "{found}");
+            assert!(found["length_mm"].as_u64() >= exact["length_mm"].as_u64(), "{found} and {exact}");
+        }
+    }
+}
+
+#[test]
+fn a_contract_is_kept() {
+    let pairs: String = "from,to\n".to_owned() + &"1,3\n".repeat(1_000);
+    for scheduler in ["static", "offline", "online"] {
+        let found = find(&pairs, &["--contract-ms", "10000", "--scheduler", scheduler]).expect("routes");
+        let summary = found.last().expect("a summary");
+        let told = (&summary["score"], &summary["deadline_met"], &summary["answered"]);
+        assert_eq!(told, (&json!(6_000), &json!(true), &json!(1_000)), "{scheduler}");
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    for (pairs, expected) in [
+        ("from,to\n1,3\n1,99\n", "pairs.csv, line 3: to: there is no node 99"),
+        ("from,to\n1,3\nA,3\n", "pairs.csv, line 3: from: \"A\" is no whole number"),
+        ("from\n1\n", "pairs.csv, line 1: there is no column to"),
+    ] {
+        let told = find(pairs, &[]).expect_err(expected);
+        assert!(told.contains(expected), "{told}");
+    }
+    let folder = TempDir::new().expect("a folder");
+    let told = find_in(folder.path(), &[]).expect_err("no streets");
+    assert!(told.contains("nodes.csv"), "{told}");
+}
