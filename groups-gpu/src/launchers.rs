@@ -160,7 +160,7 @@ impl Kernels {
         [lengths, sums, scan]: [&Buffer<u32>; 3],
         count: u32,
     ) -> Result<(), DriverError> {
-        let chunks = count / CHUNK as u32 + 1;
+        let chunks = count / CHUNK + 1;
         let [lengths, sums, scan] = [lengths, sums, scan].map(|buffer| move || Parameter::buffer(buffer));
         let warps = 32 * u64::from(chunks);
         self.start(stream, &self.sums, warps, &mut [lengths(), Parameter::value(&count), sums()])?;
@@ -466,7 +466,7 @@ fn check(counts: &Counts, arrays: &Arrays) {
     assert!(a.edges_length.len() >= constraints && a.slots_length.len() >= constraints, "room for lengths");
     assert!(a.nodes_at.len() > variables && a.domain.len() >= variables, "room for variables");
     assert!(a.edges_at.len() > constraints && a.slots_at.len() > constraints, "room for constraints");
-    assert!(a.sums.len() > variables.max(constraints) / CHUNK, "room for sums");
+    assert!(a.sums.len() > variables.max(constraints) / CHUNK as usize, "room for sums");
     for node in [&a.x, &a.v, &a.e] {
         assert!(node.buffer.len() >= nodes, "room for nodes");
     }

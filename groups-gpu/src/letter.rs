@@ -129,7 +129,7 @@ impl Letter {
             room(buffer, constraints + 1)?;
         }
         room(&mut a.nodes_at, variables + 1)?;
-        room(&mut a.sums, variables.max(constraints) / CHUNK + 1)?;
+        room(&mut a.sums, variables.max(constraints) / CHUNK as usize + 1)?;
         room(&mut a.domain, variables)?;
         for staged in [&mut a.x, &mut a.v, &mut a.e] {
             staged.room(nodes)?;

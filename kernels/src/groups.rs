@@ -3,7 +3,7 @@
 use bytemuck::{Pod, Zeroable};
 
 /// Lengths that a warp sums up at a time.
-pub const CHUNK: usize = 1_024;
+pub const CHUNK: u32 = 1_024;
 /// 1 where a variable has no node left.
 pub const NE_EMPTY: usize = 0;
 /// Nodes that were deleted.

@@ -269,7 +269,7 @@ mod tests {
         }
         let groups_header = include_str!("../include/groups.cuh");
         for (name, value) in [
-            ("GROUPS_CHUNK", groups::CHUNK),
+            ("GROUPS_CHUNK", groups::CHUNK as usize),
             ("NE_EMPTY", groups::NE_EMPTY),
             ("NE_DELETED", groups::NE_DELETED),
             ("START_ROUND", groups::START_ROUND),

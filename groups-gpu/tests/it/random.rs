@@ -6,9 +6,10 @@ use groups_gpu::Kernels;
 use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
+use crate::engines::Engines;
 use crate::generator::{described, network, start};
 use crate::oracle::Described;
-use crate::{Engines, HOST_BYTES, is_soak, kernels};
+use crate::{HOST_BYTES, is_soak, kernels};
 
 fn runs() -> u64 {
     if is_soak() { 100_000 } else { 2_000 }
@@ -21,9 +22,7 @@ fn check(engines: &mut Engines, seed: u64, size_max: usize, variables_max: usize
     let network = network(random, &described);
     let start = start(random, &network);
     engines.load(&network);
-    let of = format!("seed {seed}");
-    let left = engines.check_bits(&network, &start, &of);
-    engines.check_letter(&network, &start, &of);
+    let left = engines.check(&network, &start).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
     left.is_some_and(|left| left != start)
 }
 
@@ -60,9 +59,8 @@ fn a_long_chain_ends() {
         let network = described.build(|| Table::Supports);
         let all = Domains::new(&network);
         engines.load(&network);
-        let found = engines.check_bits(&network, &all, "a chain");
+        let found = engines.check(&network, &all).expect("as on the processor");
         assert_eq!(found.map(|found| found.removed(&network)), left);
-        engines.check_letter(&network, &all, "a chain");
     }
 }
 
@@ -74,8 +72,7 @@ fn empty_networks_and_domains_are_ones() {
     for network in [nothing, none] {
         let all = Domains::new(&network);
         engines.load(&network);
-        engines.check_bits(&network, &all, "empty");
-        engines.check_letter(&network, &all, "empty");
+        engines.check(&network, &all).expect("as on the processor");
         assert_eq!(engines.bits.enforce_all(&network, &[]), Ok(Vec::new()));
     }
 }
@@ -99,7 +96,7 @@ fn a_value_that_loses_two_supports_at_once_is_deleted_once() {
     let all = Domains::new(&network);
     let mut engines = Engines::new(&kernels());
     engines.load(&network);
-    engines.check_letter(&network, &all, "Fig. 3");
+    engines.check(&network, &all).expect("as on the processor");
     engines.letter.build(&all).expect("a model");
     let loops = engines.letter.run(groups_gpu::Method::Ac4GpuPlus).expect("a run");
     assert_eq!((loops.is_consistent, loops.deleted), (true, vec![2, 1, 0]));
@@ -120,8 +117,7 @@ fn more_constraints_than_a_chunk_are_scanned() {
     for kernels in [kernels(), host] {
         let mut engines = Engines::new(&kernels);
         engines.load(&network);
-        let left = engines.check_bits(&network, &all, "a chain").expect("one solution is left");
-        assert_eq!(left.removed(&network), 1_500);
-        engines.check_letter(&network, &all, "a chain");
+        let left = engines.check(&network, &all).expect("as on the processor");
+        assert_eq!(left.expect("one solution is left").removed(&network), 1_500);
     }
 }

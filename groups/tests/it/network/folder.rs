@@ -1,10 +1,11 @@
 //! The folder of instances.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use groups::network::{Network, xcsp};
+use groups::network::{Domains, Network, xcsp};
 
 /// The folder of the instances; `None`, said aloud, in a clone that has none beside it.
 pub(crate) fn folder() -> Option<PathBuf> {
@@ -17,7 +18,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
 }
 
 /// The text of a packed file.
-pub(crate) fn unpacked(path: &Path) -> String {
+fn unpacked(path: &Path) -> String {
     let mut text = String::new();
     let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     GzDecoder::new(file).read_to_string(&mut text).expect("packed text");
@@ -39,4 +40,33 @@ pub(crate) fn instances(folder: &Path) -> Vec<(Vec<String>, Network)> {
         (fields, network)
     };
     rows.lines().skip(1).map(row).collect()
+}
+
+/// An instance after an assignment.
+pub(crate) struct Assigned {
+    /// The line that describes it.
+    pub(crate) line: String,
+    pub(crate) start: Domains,
+    /// How many values are removed; `None` if the instance is not consistent then.
+    pub(crate) removed: Option<usize>,
+}
+
+/// All assignments of each instance, by its name.
+pub(crate) fn assignments(
+    folder: &Path,
+    networks: &BTreeMap<String, Network>,
+) -> BTreeMap<String, Vec<Assigned>> {
+    let mut all: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for line in unpacked(&folder.join("expected_ac_after_assignment.csv.gz")).lines().skip(1) {
+        let fields: Vec<_> = line.split(',').collect();
+        let [file, name, value, ac, removed] = fields[..] else { panic!("{line}") };
+        let network = &networks[file];
+        let variable = network.variable(name).expect("a variable");
+        let place = network.place(variable, value.parse().expect("a number")).expect("a value");
+        let mut start = Domains::new(network);
+        start.assign(network, variable, place);
+        let removed = (ac == "consistent").then(|| removed.parse().expect("a count"));
+        all.entry(file.to_owned()).or_default().push(Assigned { line: line.to_owned(), start, removed });
+    }
+    all
 }
