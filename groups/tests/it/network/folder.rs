@@ -9,7 +9,9 @@ use groups::network::{Domains, Network, xcsp};
 
 /// The folder of the instances; `None`, said aloud, in a clone that has none beside it.
 pub(crate) fn folder() -> Option<PathBuf> {
-    let around = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    // A program that was carried to another machine is run in a folder of its own.
+    let here = std::env::current_dir().expect("a folder");
+    let around = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().chain(here.ancestors());
     let folder = around.map(|folder| folder.join("shared/data/csp-binary")).find(|folder| folder.exists());
     if folder.is_none() {
         eprintln!("NOT TESTED: no shared/data/csp-binary beside the project or a folder around it");
