@@ -1,17 +1,16 @@
 //! Arc consistency on bits, in rounds.
 
+use std::sync::atomic::Ordering;
+
 use device::{Graph, Priority, Stream};
 use groups::network::{Domains, Network, Outcome};
-use kernels::groups::Task;
+use kernels::groups::{TOLD_FLAG, TOLD_HEAD, TOLD_WORDS, Task};
 
 use crate::Kernels;
 use crate::error::{Error, number};
-use crate::launchers::Tables;
+use crate::launchers::{FIRST, Tables};
 use crate::letter::words_at;
 use crate::memory::{Staged, room};
-
-/// The rounds that are started at first, before the host looks. One that has nothing to do takes a microsecond or two.
-const FIRST: [u32; 5] = [2, 3, 4, 5, 6];
 
 /// Most rounds that are started at once after that.
 const ROUNDS_MAX: u32 = 64;
@@ -47,6 +46,9 @@ impl Bits {
             base: Staged::new(device)?,
             words_at: Staged::new(device)?,
             full: Staged::new(device)?,
+            given: device.shared(0)?,
+            start: Staged::new(device)?,
+            told: device.shared(0)?,
             starts: Staged::new(device)?,
             sizes: device.buffer(0)?,
             stamps: device.buffer(0)?,
@@ -89,6 +91,14 @@ impl Bits {
         tables.words_at.send(stream, &words_at)?;
         let full: Vec<_> = (0..variables).map(|x| network.size(x)).collect();
         tables.full.send(stream, &full)?;
+        let words = words_count as usize;
+        tables.start.room(1 + words)?;
+        tables.start.send(stream, &[0])?;
+        for (shared, len) in [(&mut tables.given, words), (&mut tables.told, TOLD_WORDS + words)] {
+            if shared.words().len() < len {
+                *shared = stream.device().shared(len.next_power_of_two())?;
+            }
+        }
         room(&mut tables.sizes, variables as usize)?;
         room(&mut tables.stamps, variables as usize)?;
         (tables.variables, tables.words_count, tables.tasks_count) = (variables, words_count, tasks_count);
@@ -99,30 +109,40 @@ impl Bits {
     /// included, and may be others the next time.
     ///
     /// # Errors
-    /// [`Error::Device`]
+    /// [`Error::Device`]; the network has to be loaded again then.
     ///
     /// # Panics
     /// If the network is another one.
     pub fn enforce(&mut self, network: &Network, domains: &Domains) -> Result<Outcome, Error> {
         let Self { kernels, stream, graph, tables } = self;
-        let record = 1 + tables.words_count as usize;
-        tables.starts.send_by(stream, record, |start| write(start, domains))?;
-        kernels.rounds(stream, graph, tables, &FIRST)?;
-        let (mut last, mut count) = (FIRST[FIRST.len() - 1], 2 * u32::try_from(FIRST.len()).expect("small"));
+        assert_eq!(
+            domains.words().len(),
+            tables.words_count as usize,
+            "values of the network that is loaded"
+        );
+        tables.given.write(0, domains.words());
+        tables.told.write(TOLD_FLAG, &[0]);
+        kernels.rounds(stream, graph, tables)?;
+        let (mut last, mut count) = (FIRST[FIRST.len() - 1], 8);
         loop {
-            let start = tables.starts.receive(stream, record)?;
-            let (round, is_empty) = head(start);
+            tables.told.wait(stream, TOLD_FLAG, |flag| flag != 0)?;
+            let told = tables.told.words();
+            let (round, is_empty) = head(told[TOLD_HEAD].load(Ordering::Relaxed));
             if is_empty {
                 return Ok(Outcome { domains: None, loops: u64::from(round.max(1)) });
             }
             if round < last {
-                let domains = Domains::of_words(network, start[1..].to_vec());
+                let words = &told[TOLD_WORDS..TOLD_WORDS + tables.words_count as usize];
+                let words = words.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+                let domains = Domains::of_words(network, words);
                 return Ok(Outcome { domains: Some(domains), loops: u64::from(round) + 1 });
             }
+            tables.told.write(TOLD_FLAG, &[0]);
             for round in last + 1..=last + count {
                 kernels.round(stream, tables, round)?;
             }
             last += count;
+            kernels.tell(stream, tables, last)?;
             count = (2 * count).min(ROUNDS_MAX);
         }
     }
@@ -152,7 +172,7 @@ impl Bits {
             kernels.starts(stream, tables, count)?;
             let records = tables.starts.receive(stream, starts.len() * record)?;
             outcomes.extend(records.chunks(record).map(|start| {
-                let (loops, is_empty) = head(start);
+                let (loops, is_empty) = head(start[0]);
                 let domains = (!is_empty).then(|| Domains::of_words(network, start[1..].to_vec()));
                 Outcome { domains, loops: loops.into() }
             }));
@@ -175,8 +195,8 @@ fn write(start: &mut [u64], domains: &Domains) {
 }
 
 /// Which round was the last that removed something, or how many loops there were, and whether a variable has no value left.
-fn head(start: &[u64]) -> (u32, bool) {
-    let [round, is_empty]: [u32; 2] = bytemuck::cast(start[0]);
+fn head(word: u64) -> (u32, bool) {
+    let [round, is_empty]: [u32; 2] = bytemuck::cast(word);
     (round, is_empty != 0)
 }
 

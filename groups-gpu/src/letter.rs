@@ -1,13 +1,13 @@
 //! The paper's algorithms over its N-E model.
 
-use device::{Event, Priority, Stream};
+use device::{Event, Graph, Priority, Stream};
 use groups::network::ne::{Nodes, Run};
 use groups::network::{Domains, Network, Outcome};
-use kernels::groups::{CHUNK, NE_DELETED, NE_EMPTY, NE_HEAD};
+use kernels::groups::{CHUNK, NE_DELETED, NE_EMPTY, NE_HEAD, NE_LOOPS};
 
 use crate::Kernels;
 use crate::error::{Error, number};
-use crate::launchers::{Arrays, Counts};
+use crate::launchers::{Arrays, Batch, Counts};
 use crate::memory::{Staged, room};
 
 /// An algorithm of the paper.
@@ -18,6 +18,18 @@ pub enum Method {
     /// Algorithm 4: counts once, and then keeps the counters.
     Ac4GpuPlus,
 }
+
+/// Who finds that nothing changes any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// The host, after each loop; AC4GPU has two streams. As in the paper.
+    Host,
+    /// The device: many loops are started at once, each of as few kernels as there can be, and those that have nothing to do end at once.
+    Device,
+}
+
+/// Loops that are started together at first, and later.
+const LOOPS_FIRST: usize = 6;
 
 /// How an algorithm went.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +51,8 @@ pub struct Letter {
     /// The paper's two.
     streams: [Stream; 2],
     deleted: Event,
+    /// Of each method, first and later loops.
+    graphs: [[Graph; 2]; 2],
     counts: Counts,
     /// As bits of `Domains`: the values that no constraint bars by itself.
     unbarred: Vec<u64>,
@@ -85,6 +99,7 @@ impl Letter {
             kernels: kernels.clone(),
             streams: [device.stream(Priority::High)?, device.stream(Priority::High)?],
             deleted: device.event()?,
+            graphs: Default::default(),
             counts: Counts::default(),
             unbarred: Vec::new(),
             arrays,
@@ -103,7 +118,7 @@ impl Letter {
     ) -> Result<Outcome, Error> {
         self.load(network)?;
         self.build(domains)?;
-        let loops = self.run(method)?;
+        let loops = self.run(method, Pace::Device)?;
         Ok(self.nodes(&loops)?.of(network))
     }
 
@@ -175,14 +190,15 @@ impl Letter {
         Ok(kernels.build(stream, counts, arrays)?)
     }
 
-    /// Makes the model arc consistent, once.
+    /// Makes the model arc consistent, once. Loops and what they delete are the same by either pace.
     ///
     /// # Errors
     /// [`Error::Device`]
-    pub fn run(&mut self, method: Method) -> Result<Loops, Error> {
-        match method {
-            Method::Ac4Gpu => self.ac4gpu(),
-            Method::Ac4GpuPlus => self.ac4gpu_plus(),
+    pub fn run(&mut self, method: Method, pace: Pace) -> Result<Loops, Error> {
+        match (method, pace) {
+            (Method::Ac4Gpu, Pace::Host) => self.ac4gpu(),
+            (Method::Ac4GpuPlus, Pace::Host) => self.ac4gpu_plus(),
+            (_, Pace::Device) => self.at_once(method),
         }
     }
 
@@ -196,40 +212,53 @@ impl Letter {
 
     fn ac4gpu(&mut self) -> Result<Loops, Error> {
         let Self { kernels, streams: [stream0, stream1], deleted: event, counts, arrays, .. } = self;
-        kernels.domains(stream0, counts, arrays)?;
+        kernels.domains(stream0, counts, arrays, true)?;
         let mut deleted = Vec::new();
         loop {
+            stream0.fill(&arrays.head.buffer, 0..NE_HEAD, 0)?;
             kernels.count(stream0, counts, arrays)?;
             kernels.delete(stream0, counts, arrays)?;
             stream0.record(event)?;
             stream1.wait(event)?;
             kernels.clear(stream0, counts, arrays)?;
-            kernels.domains(stream1, counts, arrays)?;
+            kernels.domains(stream1, counts, arrays, false)?;
             let head = arrays.head.receive(stream1, NE_HEAD)?;
-            deleted.push(head[NE_DELETED]);
-            if head[NE_EMPTY] != 0 || head[NE_DELETED] == 0 {
-                let is_consistent = head[NE_EMPTY] == 0;
-                return Ok(Loops { is_consistent, deleted });
+            if let Some(loops) = ended(head, 1, &mut deleted) {
+                return Ok(loops);
             }
         }
     }
 
     fn ac4gpu_plus(&mut self) -> Result<Loops, Error> {
         let Self { kernels, streams: [stream, _], counts, arrays, .. } = self;
+        let mut deleted = Vec::new();
         stream.fill(&arrays.head.buffer, 0..NE_HEAD, 0)?;
         kernels.count(stream, counts, arrays)?;
-        kernels.domains(stream, counts, arrays)?;
-        stream.fill(&arrays.head.buffer, NE_DELETED..NE_DELETED + 1, 0)?;
-        let mut deleted = Vec::new();
+        kernels.domains(stream, counts, arrays, true)?;
         loop {
             kernels.delete_once(stream, counts, arrays)?;
             let head = arrays.head.receive(stream, NE_HEAD)?;
-            deleted.push(head[NE_DELETED]);
-            if head[NE_EMPTY] != 0 || head[NE_DELETED] == 0 {
-                let is_consistent = head[NE_EMPTY] == 0;
-                return Ok(Loops { is_consistent, deleted });
+            if let Some(loops) = ended(head, 1, &mut deleted) {
+                return Ok(loops);
             }
             kernels.decrement(stream, counts, arrays)?;
+            stream.fill(&arrays.head.buffer, 0..NE_HEAD, 0)?;
+        }
+    }
+
+    fn at_once(&mut self, method: Method) -> Result<Loops, Error> {
+        let Self { kernels, streams: [stream, _], graphs, counts, arrays, .. } = self;
+        let [first, later] = &mut graphs[usize::from(method == Method::Ac4GpuPlus)];
+        let mut deleted = Vec::new();
+        loop {
+            let is_first = deleted.is_empty();
+            let (graph, loops) = if is_first { (&mut *first, LOOPS_FIRST) } else { (&mut *later, NE_LOOPS) };
+            stream.fill(&arrays.head.buffer, 0..NE_HEAD, 0)?;
+            kernels.loops(stream, graph, (counts, arrays), method, Batch { is_first, loops })?;
+            let head = arrays.head.receive(stream, NE_HEAD)?;
+            if let Some(loops) = ended(head, loops, &mut deleted) {
+                return Ok(loops);
+            }
         }
     }
 
@@ -247,6 +276,22 @@ impl Letter {
         let Loops { is_consistent, deleted } = loops;
         Ok(Run { nodes, is_consistent: *is_consistent, loops: deleted.len() as u64 })
     }
+}
+
+/// Takes in what loops that were started together deleted; how it all went, if one was the last.
+fn ended(head: &[u32], loops: usize, deleted: &mut Vec<u32>) -> Option<Loops> {
+    let is_consistent = head[NE_EMPTY] == 0;
+    let counts = &head[NE_DELETED..NE_DELETED + loops];
+    let busy = counts.iter().rposition(|count| *count > 0).map_or(0, |at| at + 1);
+    deleted.extend(&counts[..busy]);
+    if is_consistent && busy == loops {
+        return None;
+    }
+    // The idle loop at the end; that in which a variable is left without nodes is none, but where it had none from the beginning.
+    if is_consistent || deleted.is_empty() {
+        deleted.push(0);
+    }
+    Some(Loops { is_consistent, deleted: std::mem::take(deleted) })
 }
 
 /// Where the words of each variable begin, and an end.

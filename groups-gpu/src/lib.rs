@@ -16,4 +16,4 @@ mod memory;
 pub use bits::Bits;
 pub use error::Error;
 pub use launchers::Kernels;
-pub use letter::{Letter, Loops, Method};
+pub use letter::{Letter, Loops, Method, Pace};

@@ -6,15 +6,23 @@
 /// Lengths that a warp sums up at a time.
 constexpr uint32_t GROUPS_CHUNK = 1024;
 
-/// Words in which the algorithms of the N-E model tell the host how it goes: 1 where a variable has no value left, and the nodes that
-/// were deleted.
+/// Words in which the algorithms of the N-E model tell the host how it goes: 1 where a variable has no node left, and then for each of
+/// the loops that are started together the nodes that it deleted.
 constexpr uint32_t NE_EMPTY = 0;
 constexpr uint32_t NE_DELETED = 1;
+constexpr uint32_t NE_LOOPS = 32;
+/// No loop: what is before the first one, or is not bound to one.
+constexpr uint32_t NE_NO_LOOP = 0xffffffff;
 
 /// Halves of the word that stands before the words of a start: the last round that removed something, or the loops; and not 0 where a
 /// variable has no value left.
 constexpr uint32_t START_ROUND = 0;
 constexpr uint32_t START_EMPTY = 1;
+
+/// Words that the host looks at while a start is worked at: not 0 once all is told, how it went, and then what is left.
+constexpr uint32_t TOLD_FLAG = 0;
+constexpr uint32_t TOLD_HEAD = 1;
+constexpr uint32_t TOLD_WORDS = 2;
 
 /// A word of values of a variable x that lose their supports at a variable y. Tasks are sorted by y.
 struct GroupsTask {
@@ -45,6 +53,13 @@ static_assert(sizeof(GroupsTask) == 36, "shared with Rust");
 template <typename T>
 DEVICE T groups_look(const T* word) {
   return *static_cast<const volatile T*>(word);
+}
+
+/// Orders what was written before and what is written after, for the host too.
+DEVICE void groups_fence() {
+#ifdef __CUDACC__
+  __threadfence_system();
+#endif
 }
 
 /// Answers what stood there before.

@@ -60,14 +60,22 @@ DEVICE uint32_t groups_begin(const uint64_t* base, const uint32_t* words_at, uin
   return size;
 }
 
-/// Round 1 of a start. A thread a variable.
-/// base [words] in; words_at [variables + 1] in; full [variables] in: how many values there are; start [1 + words] in and out, its first
-/// word zero; sizes [variables] out; stamps [variables] out: the last round in which the variable lost a value
-KERNEL groups_prepare(const uint64_t* base, const uint32_t* words_at, const uint32_t* full, uint32_t variables, uint64_t* start,
-                      uint32_t* sizes, uint32_t* stamps) {
+/// Round 1 of a start. A warp a variable.
+/// given [words] in: the values that are left, in the host's memory; base [words] in; words_at [variables + 1] in; full [variables] in: how
+/// many values there are; start [1 + words] out, its first word zero; sizes [variables] out; stamps [variables] out: the last round in
+/// which the variable lost a value
+KERNEL groups_prepare(const uint64_t* given, const uint64_t* base, const uint32_t* words_at, const uint32_t* full, uint32_t variables,
+                      uint64_t* start, uint32_t* sizes, uint32_t* stamps) {
   uint32_t* head = reinterpret_cast<uint32_t*>(start);
-  for (uint32_t x = thread_index(); x < variables; x += threads_count()) {
-    const uint32_t size = groups_begin(base, words_at, x, start + 1);
+  for (uint32_t x = warp_index(); x < variables; x += warps_count()) {
+    uint32_t size = 0;
+    for (uint32_t at = words_at[x] + lane_index(); at < words_at[x + 1]; at += LANES) {
+      const uint64_t left = given[at] & base[at];
+      start[1 + at] = left;
+      size += groups_popcount(left);
+    }
+    size = warp_sum(size);
+    if (lane_index() != 0) continue;
     sizes[x] = size;
     stamps[x] = size < full[x];
     if (size < full[x]) head[START_ROUND] = 1;
@@ -98,6 +106,25 @@ groups_round(const GroupsTask* __restrict__ tasks, uint32_t count, const uint64_
   }
 }
 HOST_ENTRY(groups_round)
+
+/// One warp: tells the host how it went, and what is left if all is done after round `last`; the first word of the start is zero then.
+/// start [1 + words] in and out; told [2 + words] out, in the host's memory
+KERNEL groups_tell(uint64_t* start, uint32_t words, uint32_t last, uint64_t* told) {
+  if (warp_index() > 0) return;
+  const uint32_t* head = reinterpret_cast<const uint32_t*>(start);
+  const bool is_done = head[START_EMPTY] || head[START_ROUND] < last;
+  if (is_done) {
+    for (uint32_t at = lane_index(); at < words; at += LANES) told[TOLD_WORDS + at] = start[1 + at];
+  }
+  groups_fence();
+  warp_sync();
+  if (lane_index() != 0) return;
+  told[TOLD_HEAD] = start[0];
+  if (is_done) start[0] = 0;
+  groups_fence();
+  *static_cast<volatile uint64_t*>(&told[TOLD_FLAG]) = 1;
+}
+HOST_ENTRY(groups_tell)
 
 /// Puts a variable behind those that wait, once.
 DEVICE void groups_put(uint32_t* tail, uint32_t* is_queued, uint32_t* ring, uint32_t variables, uint32_t x) {

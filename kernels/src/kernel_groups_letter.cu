@@ -139,12 +139,22 @@ KERNEL groups_edges(const uint32_t* scopes, const uint32_t* rows_at, const uint6
 HOST_ENTRY(groups_edges)
 
 // ---- Both algorithms ------------------------------------------------------------------------------------------------------------
+// Loops are started one by one, or many together: then one is idle if the loop before deleted nothing, or a variable has no node left.
 
-/// Reduces `s` by key. Edges that lie apart are the work of a thread, for its neighbours have the edges beside them; those that lie
-/// together are the work of a warp.
-/// s [edges] in; edge, stride, count [slots] in; counter [slots] out
-KERNEL groups_count(const uint8_t* s, const uint32_t* edge, const uint32_t* stride, const uint32_t* count, uint32_t slots,
-                    uint32_t* counter) {
+DEVICE bool groups_is_idle(const uint32_t* head, uint32_t loop) {
+  if (loop == NE_NO_LOOP) return false;
+  return groups_look(&head[NE_EMPTY]) || (loop > 0 && groups_look(&head[NE_DELETED + loop - 1]) == 0);
+}
+
+DEVICE void groups_count_slot(uint32_t slot, uint32_t sum, uint32_t* counter, const uint32_t* node, uint32_t* e) {
+  counter[slot] = sum;
+  if (e && sum == 0) e[node[slot]] = 0;
+}
+
+/// Reduces `s` by key, and with `e` deletes the nodes without support at once. Edges that lie apart are the work of a thread, for its
+/// neighbours have the edges beside them; those that lie together are the work of a warp.
+DEVICE void groups_count_all(const uint8_t* s, const uint32_t* edge, const uint32_t* stride, const uint32_t* count, uint32_t slots,
+                             uint32_t* counter, const uint32_t* node, uint32_t* e) {
   for (uint32_t slot = thread_index(); slot < slots; slot += threads_count()) {
     const uint32_t step = stride[slot];
     if (step == 1) continue;
@@ -152,7 +162,7 @@ KERNEL groups_count(const uint8_t* s, const uint32_t* edge, const uint32_t* stri
     const uint32_t turns = count[slot];
     UNROLL
     for (uint32_t turn = 0; turn < turns; turn++) sum += s[at + turn * step];
-    counter[slot] = sum;
+    groups_count_slot(slot, sum, counter, node, e);
   }
   for (uint32_t slot = warp_index(); slot < slots; slot += warps_count()) {
     if (stride[slot] != 1) continue;
@@ -160,14 +170,13 @@ KERNEL groups_count(const uint8_t* s, const uint32_t* edge, const uint32_t* stri
     uint32_t sum = 0;
     for (uint32_t at = lane_index(); at < size; at += LANES) sum += s[begin + at];
     sum = warp_sum(sum);
-    if (lane_index() == 0) counter[slot] = sum;
+    if (lane_index() == 0) groups_count_slot(slot, sum, counter, node, e);
   }
 }
-HOST_ENTRY(groups_count)
 
 /// Reduces `e` by the key `x`. A warp a variable.
-/// e [nodes] in; nodes_at [variables + 1] in; domain [variables] in and out; head in and out
-KERNEL groups_domains(const uint32_t* e, const uint32_t* nodes_at, uint32_t variables, uint32_t* domain, uint32_t* head) {
+DEVICE void groups_domains_all(const uint32_t* e, const uint32_t* nodes_at, uint32_t variables, uint32_t* domain, uint32_t* head,
+                               uint32_t loop) {
   for (uint32_t x = warp_index(); x < variables; x += warps_count()) {
     uint32_t sum = 0;
     for (uint32_t node = nodes_at[x] + lane_index(); node < nodes_at[x + 1]; node += LANES) sum += e[node];
@@ -175,32 +184,69 @@ KERNEL groups_domains(const uint32_t* e, const uint32_t* nodes_at, uint32_t vari
     if (lane_index() != 0) continue;
     const uint32_t before = domain[x];
     domain[x] = sum;
-    if (before != sum) atomic_add(&head[NE_DELETED], before - sum);
+    if (loop != NE_NO_LOOP && before != sum) atomic_add(&head[NE_DELETED + loop], before - sum);
     if (sum == 0) head[NE_EMPTY] = 1;
   }
+}
+
+/// Clears the edges of deleted nodes. A thread an edge.
+DEVICE void groups_clear_all(const uint32_t* node0, const uint32_t* node1, const uint32_t* e, uint32_t edges, uint8_t* s) {
+  for (uint32_t edge = thread_index(); edge < edges; edge += threads_count()) {
+    if (s[edge] && !(e[node0[edge]] & e[node1[edge]])) s[edge] = 0;
+  }
+}
+
+/// s [edges] in; edge, stride, count [slots] in; counter [slots] out
+KERNEL groups_count(const uint8_t* s, const uint32_t* edge, const uint32_t* stride, const uint32_t* count, uint32_t slots,
+                    uint32_t* counter) {
+  groups_count_all(s, edge, stride, count, slots, counter, nullptr, nullptr);
+}
+HOST_ENTRY(groups_count)
+
+/// e [nodes] in; nodes_at [variables + 1] in; domain [variables] in and out; head in and out
+KERNEL groups_domains(const uint32_t* e, const uint32_t* nodes_at, uint32_t variables, uint32_t* domain, uint32_t* head,
+                      uint32_t loop) {
+  groups_domains_all(e, nodes_at, variables, domain, head, loop);
 }
 HOST_ENTRY(groups_domains)
 
 // ---- Algorithm 3, AC4GPU --------------------------------------------------------------------------------------------------------
 
 /// Lines 2 to 4. A thread a slot.
-/// counter, node [slots] in; e [nodes] out; head out, zeros
-KERNEL groups_delete(const uint32_t* counter, const uint32_t* node, uint32_t slots, uint32_t* e, uint32_t* head) {
-  if (thread_index() == 0) head[NE_EMPTY] = head[NE_DELETED] = 0;
+/// counter, node [slots] in; e [nodes] out
+KERNEL groups_delete(const uint32_t* counter, const uint32_t* node, uint32_t slots, uint32_t* e) {
   for (uint32_t slot = thread_index(); slot < slots; slot += threads_count()) {
     if (counter[slot] == 0) e[node[slot]] = 0;
   }
 }
 HOST_ENTRY(groups_delete)
 
-/// Lines 6 to 10. A thread an edge.
+/// Lines 6 to 10.
 /// node0, node1 [edges] in; e [nodes] in; s [edges] in and out
 KERNEL groups_clear(const uint32_t* node0, const uint32_t* node1, const uint32_t* e, uint32_t edges, uint8_t* s) {
-  for (uint32_t edge = thread_index(); edge < edges; edge += threads_count()) {
-    if (s[edge] && !(e[node0[edge]] & e[node1[edge]])) s[edge] = 0;
-  }
+  groups_clear_all(node0, node1, e, edges, s);
 }
 HOST_ENTRY(groups_clear)
+
+/// Lines 1 to 4 of one of many loops.
+/// As `groups_count` and `groups_delete`; head in
+KERNEL groups_count_delete(const uint8_t* s, const uint32_t* edge, const uint32_t* stride, const uint32_t* count, uint32_t slots,
+                           uint32_t* counter, const uint32_t* node, uint32_t* e, const uint32_t* head, uint32_t loop) {
+  if (groups_is_idle(head, loop)) return;
+  groups_count_all(s, edge, stride, count, slots, counter, node, e);
+}
+HOST_ENTRY(groups_count_delete)
+
+/// The other lines of one of many loops: what the paper does in two streams.
+/// As `groups_clear` and `groups_domains`
+KERNEL groups_clear_domains(const uint32_t* node0, const uint32_t* node1, const uint32_t* e, uint32_t edges, uint8_t* s,
+                            const uint32_t* nodes_at, uint32_t variables, uint32_t* domain, uint32_t* head, uint32_t loop) {
+  // Not `groups_is_idle`: another warp may have found an empty variable in this loop.
+  if (loop > 0 && groups_look(&head[NE_DELETED + loop - 1]) == 0) return;
+  groups_domains_all(e, nodes_at, variables, domain, head, loop);
+  groups_clear_all(node0, node1, e, edges, s);
+}
+HOST_ENTRY(groups_clear_domains)
 
 // ---- Algorithm 4, AC4GPU+ -------------------------------------------------------------------------------------------------------
 
@@ -208,23 +254,24 @@ HOST_ENTRY(groups_clear)
 /// its `e`. The paper lets both count, and counts a domain anew that seems to be empty.
 /// counter, node [slots] in; x [nodes] in; e [nodes], domain [variables], head in and out
 KERNEL groups_delete_once(const uint32_t* counter, const uint32_t* node, uint32_t slots, const uint32_t* x, uint32_t* e,
-                          uint32_t* domain, uint32_t* head) {
+                          uint32_t* domain, uint32_t* head, uint32_t loop) {
+  if (groups_is_idle(head, loop)) return;
   for (uint32_t slot = thread_index(); slot < slots; slot += threads_count()) {
     if (counter[slot] != 0) continue;
     if (groups_look(&head[NE_EMPTY])) return;
     const uint32_t deleted = node[slot];
     if (groups_look(&e[deleted]) == 0 || groups_exchange(&e[deleted], 0) == 0) continue;
-    atomic_add(&head[NE_DELETED], 1);
+    atomic_add(&head[NE_DELETED + loop], 1);
     if (atomic_add(&domain[x[deleted]], 0u - 1) == 1) head[NE_EMPTY] = 1;
   }
 }
 HOST_ENTRY(groups_delete_once)
 
 /// Clears the edges of deleted nodes, and takes each from its two counters. A thread an edge.
-/// node0, node1, m0, m1 [edges] in; e [nodes] in; s [edges], counter [slots] in and out; head out: no node is deleted
+/// node0, node1, m0, m1 [edges] in; e [nodes], head in; s [edges], counter [slots] in and out
 KERNEL groups_decrement(const uint32_t* node0, const uint32_t* node1, const uint32_t* m0, const uint32_t* m1, const uint32_t* e,
-                        uint32_t edges, uint8_t* s, uint32_t* counter, uint32_t* head) {
-  if (thread_index() == 0) head[NE_DELETED] = 0;
+                        uint32_t edges, uint8_t* s, uint32_t* counter, const uint32_t* head, uint32_t loop) {
+  if (groups_look(&head[NE_EMPTY]) || groups_look(&head[NE_DELETED + loop]) == 0) return;
   for (uint32_t edge = thread_index(); edge < edges; edge += threads_count()) {
     if (s[edge] && !(e[node0[edge]] & e[node1[edge]])) {
       s[edge] = 0;

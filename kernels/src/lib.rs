@@ -272,8 +272,13 @@ mod tests {
             ("GROUPS_CHUNK", groups::CHUNK as usize),
             ("NE_EMPTY", groups::NE_EMPTY),
             ("NE_DELETED", groups::NE_DELETED),
+            ("NE_LOOPS", groups::NE_LOOPS),
+            ("NE_NO_LOOP", groups::NE_NO_LOOP as usize),
             ("START_ROUND", groups::START_ROUND),
             ("START_EMPTY", groups::START_EMPTY),
+            ("TOLD_FLAG", groups::TOLD_FLAG),
+            ("TOLD_HEAD", groups::TOLD_HEAD),
+            ("TOLD_WORDS", groups::TOLD_WORDS),
         ] {
             assert_eq!(in_header(groups_header, name) as usize, value, "{name}");
         }

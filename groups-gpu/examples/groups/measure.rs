@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use groups::network::{Ac4Lists, Algorithm, Domains, Network};
-use groups_gpu::{Loops, Method};
+use groups_gpu::{Loops, Method, Pace};
 
 use crate::engines::Engines;
 
@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(6);
 const MEASURED_FOR: Duration = Duration::from_millis(2);
 
 /// The names of what is timed.
-pub(crate) const TIMED: [&str; 10] = [
+pub(crate) const TIMED: [&str; 12] = [
     "ac4",
     "ac4 with its lists made",
     "ac3bit+rm",
@@ -23,6 +23,8 @@ pub(crate) const TIMED: [&str; 10] = [
     "BuildNE",
     "ac4gpu",
     "ac4gpu+",
+    "ac4gpu by the host",
+    "ac4gpu+ by the host",
     "download",
     "upload of bits",
     "bits",
@@ -82,7 +84,12 @@ pub(crate) fn network(engines: &mut Engines, of: &str, network: &Network) -> Mea
                 },
             ),
         ];
-        for method in [Method::Ac4Gpu, Method::Ac4GpuPlus] {
+        for (method, pace) in [
+            (Method::Ac4Gpu, Pace::Device),
+            (Method::Ac4GpuPlus, Pace::Device),
+            (Method::Ac4Gpu, Pace::Host),
+            (Method::Ac4GpuPlus, Pace::Host),
+        ] {
             let letter = std::cell::RefCell::new(&mut *letter);
             let mut went = None;
             figures.push(mean_us(
@@ -91,12 +98,12 @@ pub(crate) fn network(engines: &mut Engines, of: &str, network: &Network) -> Mea
                     letter.build(&all).expect("it goes on");
                     letter.synchronize().expect("it goes on");
                 },
-                |()| went = Some(letter.borrow_mut().run(method).expect("it goes on")),
+                |()| went = Some(letter.borrow_mut().run(method, pace).expect("it goes on")),
             ));
             let letter = letter.into_inner();
             loops = went.expect("it ran once");
             let run = letter.nodes(&loops).expect("it goes on");
-            assert_eq!(run.of(network).domains, expected, "{of}, {method:?}");
+            assert_eq!(run.of(network).domains, expected, "{of}, {method:?}, {pace:?}");
         }
         figures.push(mean_us(|| (), |()| letter.nodes(&loops).expect("it goes on")));
         figures.push(mean_us(

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use groups::network::ne::Model;
 use groups::network::{Algorithm, Domains, Network};
-use groups_gpu::{Bits, Error, Kernels, Letter, Method};
+use groups_gpu::{Bits, Error, Kernels, Letter, Method, Pace};
 
 /// All of them, with a network.
 pub(crate) struct Engines {
@@ -33,17 +33,21 @@ impl Engines {
         let model = Model::build(network, start);
         let nodes = |e: &[u8]| e.iter().map(|e| u32::from(*e)).sum::<u32>();
         let before = nodes(&model.nodes.e);
-        for method in [Method::Ac4Gpu, Method::Ac4GpuPlus] {
+        for (method, pace) in [Method::Ac4Gpu, Method::Ac4GpuPlus]
+            .into_iter()
+            .flat_map(|method| [(method, Pace::Host), (method, Pace::Device)])
+        {
+            let of = format!("{method:?}, {pace:?}");
             let expected = match method {
                 Method::Ac4Gpu => model.clone().ac4gpu(),
                 Method::Ac4GpuPlus => model.clone().ac4gpu_plus(),
             };
-            let told = |error: Error| format!("{method:?}: {error}");
+            let told = |error: Error| format!("{of}: {error}");
             self.letter.build(start).map_err(told)?;
-            let loops = self.letter.run(method).map_err(told)?;
+            let loops = self.letter.run(method, pace).map_err(told)?;
             let found = self.letter.nodes(&loops).map_err(told)?;
             same(
-                &format!("consistency and loops of {method:?}"),
+                &format!("consistency and loops of {of}"),
                 &(found.is_consistent, found.loops),
                 &(expected.is_consistent, expected.loops),
             )?;
@@ -51,8 +55,8 @@ impl Engines {
                 let deleted = loops.deleted.iter().sum::<u32>();
                 same("variables", &found.nodes.x, &expected.nodes.x)?;
                 same("places", &found.nodes.v, &expected.nodes.v)?;
-                same(&format!("nodes of {method:?}"), &found.nodes.e, &expected.nodes.e)?;
-                same(&format!("deletions of {method:?}"), &deleted, &(before - nodes(&expected.nodes.e)))?;
+                same(&format!("nodes of {of}"), &found.nodes.e, &expected.nodes.e)?;
+                same(&format!("deletions of {of}"), &deleted, &(before - nodes(&expected.nodes.e)))?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use device::Device;
 use groups::network::{Domains, Table};
-use groups_gpu::Kernels;
+use groups_gpu::{Kernels, Method, Pace};
 use rand::SeedableRng as _;
 use rand::rngs::SmallRng;
 
@@ -97,9 +97,11 @@ fn a_value_that_loses_two_supports_at_once_is_deleted_once() {
     let mut engines = Engines::new(&kernels());
     engines.load(&network);
     engines.check(&network, &all).expect("as on the processor");
-    engines.letter.build(&all).expect("a model");
-    let loops = engines.letter.run(groups_gpu::Method::Ac4GpuPlus).expect("a run");
-    assert_eq!((loops.is_consistent, loops.deleted), (true, vec![2, 1, 0]));
+    for pace in [Pace::Host, Pace::Device] {
+        engines.letter.build(&all).expect("a model");
+        let loops = engines.letter.run(Method::Ac4GpuPlus, pace).expect("a run");
+        assert_eq!((loops.is_consistent, loops.deleted), (true, vec![2, 1, 0]));
+    }
 }
 
 /// Blocks and warps of a host are other ones than those of a device: scans of several chunks, and lanes of one.
