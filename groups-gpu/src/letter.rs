@@ -51,7 +51,7 @@ pub struct Letter {
     /// The paper's two.
     streams: [Stream; 2],
     deleted: Event,
-    /// Of each method, first and later loops.
+    /// First and later loops of each method.
     graphs: [[Graph; 2]; 2],
     counts: Counts,
     /// As bits of `Domains`: the values that no constraint bars by itself.

@@ -273,7 +273,7 @@ impl Kernels {
         unsafe { stream.launch_all(graph, &mut launches) }
     }
 
-    /// Of `groups_count`.
+    /// The launch of `groups_count`.
     fn count_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays) -> Step<'a> {
         Step {
             kernel: &self.count,
@@ -289,7 +289,7 @@ impl Kernels {
         }
     }
 
-    /// Of `groups_domains`.
+    /// The launch of `groups_domains`.
     fn domains_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays, number: &'a u32) -> Step<'a> {
         Step {
             kernel: &self.domains,
@@ -305,7 +305,7 @@ impl Kernels {
         }
     }
 
-    /// Of `groups_delete`.
+    /// The launch of `groups_delete`.
     fn delete_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays) -> Step<'a> {
         Step {
             kernel: &self.delete,
@@ -319,7 +319,7 @@ impl Kernels {
         }
     }
 
-    /// Of `groups_clear`.
+    /// The launch of `groups_clear`.
     fn clear_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays) -> Step<'a> {
         Step {
             kernel: &self.clear,
@@ -334,7 +334,7 @@ impl Kernels {
         }
     }
 
-    /// Of `groups_count_delete`.
+    /// The launch of `groups_count_delete`.
     fn count_delete_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays, number: &'a u32) -> Step<'a> {
         Step {
             kernel: &self.count_delete,
@@ -354,7 +354,7 @@ impl Kernels {
         }
     }
 
-    /// Of `groups_clear_domains`.
+    /// The launch of `groups_clear_domains`.
     fn clear_domains_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays, number: &'a u32) -> Step<'a> {
         Step {
             kernel: &self.clear_domains,
@@ -374,7 +374,7 @@ impl Kernels {
         }
     }
 
-    /// Of `groups_delete_once`.
+    /// The launch of `groups_delete_once`.
     fn delete_once_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays, number: &'a u32) -> Step<'a> {
         Step {
             kernel: &self.delete_once,
@@ -392,7 +392,7 @@ impl Kernels {
         }
     }
 
-    /// Of `groups_decrement`.
+    /// The launch of `groups_decrement`.
     fn decrement_step<'a>(&'a self, counts: &'a Counts, a: &'a Arrays, number: &'a u32) -> Step<'a> {
         Step {
             kernel: &self.decrement,
