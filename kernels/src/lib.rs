@@ -4,13 +4,14 @@
 //! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
 //! processor; code with block-wide barriers is out of that's reach.
 //!
-//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `rules-gpu` for rules, `matcher-gpu` for the others), which knows its parameters.
+//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `rules-gpu` for rules, `groups-gpu` for networks, `matcher-gpu` for the others), which knows its parameters.
 
 #![forbid(unsafe_code)]
 
 pub mod checks;
 pub mod clcb;
 pub mod gpu;
+pub mod groups;
 pub mod rules;
 
 /// One source's PTX.
@@ -45,6 +46,10 @@ modules! {
     RULES = "kernel_rules";
     /// Constraint Handling Rules to the letter of their paper.
     RULES_LETTER = "kernel_rules_letter";
+    /// Arc consistency on bits.
+    GROUPS = "kernel_groups";
+    /// The N-E model, AC4GPU and AC4GPU+.
+    GROUPS_LETTER = "kernel_groups_letter";
     /// CLCB to the letter: Loc, Cont and Zip.
     CLCB = "kernel_clcb";
     /// Changes of the batched engine's table.
@@ -261,6 +266,21 @@ mod tests {
             ("BIT_XOR", rules::BIT_XOR.into()),
         ] {
             assert_eq!(u64::from(in_header(rules_header, name)), value, "{name}");
+        }
+        let groups_header = include_str!("../include/groups.cuh");
+        for (name, value) in [
+            ("GROUPS_CHUNK", groups::CHUNK as usize),
+            ("NE_EMPTY", groups::NE_EMPTY),
+            ("NE_DELETED", groups::NE_DELETED),
+            ("NE_LOOPS", groups::NE_LOOPS),
+            ("NE_NO_LOOP", groups::NE_NO_LOOP as usize),
+            ("START_ROUND", groups::START_ROUND),
+            ("START_EMPTY", groups::START_EMPTY),
+            ("TOLD_FLAG", groups::TOLD_FLAG),
+            ("TOLD_HEAD", groups::TOLD_HEAD),
+            ("TOLD_WORDS", groups::TOLD_WORDS),
+        ] {
+            assert_eq!(in_header(groups_header, name) as usize, value, "{name}");
         }
         let clcb = include_str!("../include/clcb.cuh");
         for (name, value) in [

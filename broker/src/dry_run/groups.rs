@@ -8,7 +8,7 @@ use std::time::Instant;
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use flate2::read::MultiGzDecoder;
-use groups::network::{Algorithm, Domains, Found, Network, search, xcsp};
+use groups::network::{Algorithm, Domains, Found, Network, Outcome, search, xcsp};
 use serde_json::{Map, Value, json};
 
 /// Most values that a search tries: twenty minutes where there are some hundred constraints.
@@ -42,9 +42,9 @@ pub enum AlgorithmArgument {
     Ac4,
     /// Supports as bits, with residues
     Ac3bit,
-    /// Nodes and edges, counted anew in each loop
+    /// Nodes and edges, counted anew in each loop; on a CUDA device where there is one
     Ac4gpu,
-    /// Nodes and edges, counted once
+    /// Nodes and edges, counted once; on a CUDA device where there is one
     #[value(name = "ac4gpu+")]
     Ac4gpuPlus,
 }
@@ -75,8 +75,11 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<()> {
             find(&network, assignment).with_context(|| format!("--assign {assignment}"))?;
         start.assign(&network, variable, place);
     }
+    let algorithm = Algorithm::from(*algorithm);
+    let device = Device::find(algorithm);
     let began = Instant::now();
-    let outcome = Algorithm::from(*algorithm).enforce(&network, &start);
+    let outcome = device.and_then(|mut device| device.enforce(&network, &start));
+    let outcome = outcome.unwrap_or_else(|| algorithm.enforce(&network, &start));
     let solution = match &outcome.domains {
         Some(left) if *is_searched => match search(&network, left, SEARCH_NODES_MAX) {
             Found::Solution(places) => named(&network, &places),
@@ -100,6 +103,51 @@ pub fn solve(arguments: &SolveArguments) -> anyhow::Result<()> {
     serde_json::to_writer(&mut out, &document)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// A device, and the algorithm that it is for.
+#[cfg(feature = "gpu")]
+struct Device(groups_gpu::Letter, groups_gpu::Method);
+
+#[cfg(feature = "gpu")]
+impl Device {
+    /// The first one, for the algorithms that are for devices; says so where there is none.
+    fn find(algorithm: Algorithm) -> Option<Self> {
+        let method = match algorithm {
+            Algorithm::Ac4 | Algorithm::Ac3Bit => return None,
+            Algorithm::Ac4Gpu => groups_gpu::Method::Ac4Gpu,
+            Algorithm::Ac4GpuPlus => groups_gpu::Method::Ac4GpuPlus,
+        };
+        let first = || -> Result<_, groups_gpu::Error> {
+            let devices = device::Device::all()?;
+            groups_gpu::Letter::new(&groups_gpu::Kernels::load(&devices[0])?)
+        };
+        known(first()).map(|letter| Self(letter, method))
+    }
+
+    fn enforce(&mut self, network: &Network, start: &Domains) -> Option<Outcome> {
+        known(self.0.enforce(network, start, self.1))
+    }
+}
+
+/// What a device answered; says so where it did not.
+#[cfg(feature = "gpu")]
+fn known<T>(answer: Result<T, groups_gpu::Error>) -> Option<T> {
+    answer.map_err(|reason| eprintln!("gpu: {reason}; the processor runs the algorithm")).ok()
+}
+
+#[cfg(not(feature = "gpu"))]
+enum Device {}
+
+#[cfg(not(feature = "gpu"))]
+impl Device {
+    fn find(_: Algorithm) -> Option<Self> {
+        None
+    }
+
+    fn enforce(&mut self, _: &Network, _: &Domains) -> Option<Outcome> {
+        match *self {}
+    }
 }
 
 /// Reads a file, and unpacks it if its name ends in `.gz`, as far as an instance may be long.

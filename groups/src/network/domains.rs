@@ -19,6 +19,22 @@ impl Domains {
         Self { words: variables.flat_map(|variable| full(network.size(variable))).collect() }
     }
 
+    /// The values of these words, of which each variable has its own: [`Network::words`].
+    ///
+    /// # Panics
+    /// If there are more or fewer words than the network has.
+    #[must_use]
+    pub fn of_words(network: &Network, words: Vec<u64>) -> Self {
+        assert_eq!(words.len(), network.unbarred().len(), "the words of the network");
+        Self { words }
+    }
+
+    /// The words: a bit for each value, by its place.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// Leaves one value of a variable, if it was left.
     ///
     /// # Panics

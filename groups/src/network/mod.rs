@@ -75,50 +75,50 @@ pub struct Network {
 
 /// A constraint between two different variables.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Constraint {
+pub struct Constraint {
     /// The variables.
-    pub(crate) scope: [u32; 2],
+    pub scope: [u32; 2],
     /// The matrix of the relation.
-    pub(crate) matrix: u32,
+    pub matrix: u32,
 }
 
 /// A relation as bits.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Matrix {
+pub struct Matrix {
     /// For each side its half.
-    pub(crate) halves: [Half; 2],
+    pub halves: [Half; 2],
 }
 
 /// The rows of a relation for one side.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Half {
+pub struct Half {
     /// How many rows there are: the values of this side.
     pub(crate) values_count: u32,
     /// The first word of the first row, in `rows`.
-    pub(crate) rows_at: u32,
+    pub rows_at: u32,
     /// Words of a row: the other side's values, 64 to a word.
-    pub(crate) row_words: u32,
+    pub row_words: u32,
     /// The count of the first row, in `counts`.
     pub(crate) counts_at: u32,
     /// The least count that is not zero; zero where all are.
-    pub(crate) least: u32,
+    pub least: u32,
     /// The first word of the bits of the rows that are not empty, in `rows`.
-    pub(crate) filled_at: u32,
+    pub filled_at: u32,
 }
 
 /// A constraint as one of its variables has it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Arc {
+pub struct Arc {
     /// The constraint.
     pub(crate) constraint: u32,
     /// The side at which the variable stands.
     pub(crate) side: u8,
     /// The variable at the other side.
-    pub(crate) other: u32,
+    pub other: u32,
     /// The rows of the other variable's values: bits of this one's.
-    pub(crate) half: Half,
+    pub half: Half,
     /// The rows of this variable's values: bits of the other's.
-    pub(crate) own_half: Half,
+    pub own_half: Half,
 }
 
 impl Network {
@@ -190,7 +190,11 @@ impl Network {
     }
 
     /// How many values a variable has.
-    pub(crate) fn size(&self, variable: u32) -> u32 {
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    #[must_use]
+    pub fn size(&self, variable: u32) -> u32 {
         self.nodes_at[variable as usize + 1] - self.nodes_at[variable as usize]
     }
 
@@ -200,17 +204,23 @@ impl Network {
     }
 
     /// The words of a variable in [`Domains`].
-    pub(crate) fn words(&self, variable: u32) -> std::ops::Range<usize> {
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    #[must_use]
+    pub fn words(&self, variable: u32) -> std::ops::Range<usize> {
         self.words_at[variable as usize] as usize..self.words_at[variable as usize + 1] as usize
     }
 
     /// All constraints between two different variables.
-    pub(crate) fn constraints(&self) -> &[Constraint] {
+    #[must_use]
+    pub fn constraints(&self) -> &[Constraint] {
         &self.constraints
     }
 
-    /// The relation of a constraint.
-    pub(crate) fn matrix(&self, constraint: &Constraint) -> Matrix {
+    /// The relation of a constraint of this network.
+    #[must_use]
+    pub fn matrix(&self, constraint: &Constraint) -> Matrix {
         self.matrices[constraint.matrix as usize]
     }
 
@@ -220,7 +230,11 @@ impl Network {
     }
 
     /// The constraints of a variable.
-    pub(crate) fn arcs(&self, variable: u32) -> &[Arc] {
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    #[must_use]
+    pub fn arcs(&self, variable: u32) -> &[Arc] {
         &self.arcs[self.arcs_at[variable as usize] as usize..self.arcs_at[variable as usize + 1] as usize]
     }
 
@@ -230,7 +244,8 @@ impl Network {
     }
 
     /// The rows of all relations.
-    pub(crate) fn rows(&self) -> &[u64] {
+    #[must_use]
+    pub fn rows(&self) -> &[u64] {
         &self.rows
     }
 
@@ -246,7 +261,8 @@ impl Network {
     }
 
     /// The values that no constraint bars by itself, as bits of [`Domains`].
-    pub(crate) fn unbarred(&self) -> &[u64] {
+    #[must_use]
+    pub fn unbarred(&self) -> &[u64] {
         &self.unbarred
     }
 }

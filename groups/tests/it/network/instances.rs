@@ -1,46 +1,11 @@
 //! The instances of XCSP3 that lie beside the project, with the expected results of arc consistency.
 
-use std::collections::HashMap;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::collections::BTreeMap;
 
-use flate2::read::GzDecoder;
-use groups::network::{Algorithm, Domains, Found, Network, search, singleton, xcsp};
+use groups::network::{Algorithm, Domains, Found, search, singleton};
 
+use super::folder::{Assigned, assignments, folder, instance, instances};
 use super::oracle;
-
-/// The folder of the instances; `None`, said aloud, in a clone that has none beside it.
-fn folder() -> Option<PathBuf> {
-    let around = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let folder = around.map(|folder| folder.join("shared/data/csp-binary")).find(|folder| folder.exists());
-    if folder.is_none() {
-        eprintln!("NOT TESTED: no shared/data/csp-binary beside the project or a folder around it");
-    }
-    folder
-}
-
-fn unpacked(path: &Path) -> String {
-    let mut text = String::new();
-    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    GzDecoder::new(file).read_to_string(&mut text).expect("packed text");
-    text
-}
-
-fn instance(folder: &Path, name: &str) -> Network {
-    let text = unpacked(&folder.join(format!("{name}.gz")));
-    xcsp::read(&text).unwrap_or_else(|fault| panic!("{name}: {fault}"))
-}
-
-/// All instances by name, each with the fields of its row.
-fn instances(folder: &Path) -> Vec<(Vec<String>, Network)> {
-    let rows = std::fs::read_to_string(folder.join("expected_ac.csv")).expect("a table");
-    let row = |line: &str| {
-        let fields: Vec<_> = line.split(',').map(str::to_owned).collect();
-        let network = instance(folder, &fields[0]);
-        (fields, network)
-    };
-    rows.lines().skip(1).map(row).collect()
-}
 
 #[test]
 fn every_algorithm_leaves_of_every_instance_what_is_expected() {
@@ -78,33 +43,29 @@ fn every_algorithm_leaves_of_every_instance_what_is_expected() {
 #[test]
 fn every_algorithm_leaves_of_every_assignment_what_is_expected() {
     let Some(folder) = folder() else { return };
-    let text = unpacked(&folder.join("expected_ac_after_assignment.csv.gz"));
-    let networks: HashMap<_, _> =
-        instances(&folder).into_iter().map(|(fields, network)| (fields[0].clone(), network)).collect();
-    let (mut assignments, mut wipe_outs) = (0, 0);
-    for line in text.lines().skip(1) {
-        let fields: Vec<_> = line.split(',').collect();
-        let [file, name, value, ac, removed] = fields[..] else { panic!("{line}") };
-        let network = &networks[file];
-        let variable = network.variable(name).expect("a variable");
-        let place = network.place(variable, value.parse().expect("a number")).expect("a value");
-        let mut start = Domains::new(network);
-        start.assign(network, variable, place);
-        let expected = (ac == "consistent").then(|| removed.parse::<usize>().expect("a count"));
-        let few = [Algorithm::Ac4, Algorithm::Ac3Bit];
-        let is_full = crate::is_soak() || assignments % 4 == 0;
-        let mut closures = Vec::new();
-        for &algorithm in if is_full { &Algorithm::ALL[..] } else { &few } {
-            let left = algorithm.enforce(network, &start).domains;
-            let found = left.as_ref().map(|left| left.removed(network));
-            assert_eq!(found, expected, "{line} {algorithm:?}");
-            closures.push(left);
+    let networks: BTreeMap<_, _> = instances(&folder)
+        .into_iter()
+        .map(|(mut fields, network)| (fields.swap_remove(0), network))
+        .collect();
+    let (mut seen, mut wipe_outs) = (0, 0);
+    for (file, assigned) in assignments(&folder, &networks) {
+        let network = &networks[&file];
+        for Assigned { line, start, removed } in assigned {
+            let few = [Algorithm::Ac4, Algorithm::Ac3Bit];
+            let is_full = crate::is_soak() || seen % 4 == 0;
+            let mut closures = Vec::new();
+            for &algorithm in if is_full { &Algorithm::ALL[..] } else { &few } {
+                let left = algorithm.enforce(network, &start).domains;
+                let found = left.as_ref().map(|left| left.removed(network));
+                assert_eq!(found, removed, "{line} {algorithm:?}");
+                closures.push(left);
+            }
+            assert!(closures.windows(2).all(|pair| pair[0] == pair[1]), "{line}");
+            seen += 1;
+            wipe_outs += usize::from(removed.is_none());
         }
-        assert!(closures.windows(2).all(|pair| pair[0] == pair[1]), "{line}");
-        assignments += 1;
-        wipe_outs += usize::from(expected.is_none());
     }
-    assert_eq!((assignments, wipe_outs), (9_075, 1_589));
+    assert_eq!((seen, wipe_outs), (9_075, 1_589));
 }
 
 /// A SAT solver says the same of each but the random ones, which take minutes and are searched in the long form.

@@ -1,5 +1,7 @@
 //! Networks from outside.
 
+mod folder;
+mod generator;
 mod instances;
 mod oracle;
 mod random;
