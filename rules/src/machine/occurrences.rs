@@ -4,7 +4,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
 use super::store::{self, NONE, State};
-use super::{Choice, Error, HEADER, Machine, Undo, index};
+use super::{Choice, Error, HEADER, Heap, Machine, Undo, index};
 use crate::code::{Arg, Code, Occurrence, Partner, Rule, Test};
 use crate::term::Term;
 
@@ -380,27 +380,28 @@ impl Machine {
     /// Goes on to the next constraint that a partner can be, and matches it.
     fn advance(&mut self, code: &Code, partner: &Partner, place: Place, idx: usize) -> Result<bool, Error> {
         let word = place.partner(idx);
+        let mut next = self.stack[word + 1];
         loop {
             self.look_up()?;
-            let (slot, next) = match self.stack[word + 1] {
-                Term::Next(_, NONE) => return Ok(false),
-                Term::Next(kind, slot) => {
-                    let next = self.constraints[kind as usize].next(slot, partner.index);
-                    (slot, Term::Next(kind, next))
+            let slot = match next {
+                Term::Next(_, NONE) | Term::Waiting(_, 0) => {
+                    self.stack[word + 1] = next;
+                    return Ok(false);
                 }
-                Term::Waiting(_, 0) => return Ok(false),
+                Term::Next(kind, slot) => {
+                    next = Term::Next(kind, self.constraints[kind as usize].next(slot, partner.index));
+                    slot
+                }
                 Term::Waiting(list, count) => {
+                    next = Term::Waiting(list, count - 1);
                     let (kind, slot) = self.watched[list as usize][count as usize - 1];
-                    let next = Term::Waiting(list, count - 1);
                     if kind != partner.kind {
-                        self.stack[word + 1] = next;
                         continue;
                     }
-                    (slot, next)
+                    slot
                 }
                 term => unreachable!("a next one is a slot, and not {term:?}"),
             };
-            self.stack[word + 1] = next;
             if !self.constraints[partner.kind as usize].is_stored(slot)
                 || (partner.kind, slot) == (place.kind, place.slot)
             {
@@ -411,6 +412,7 @@ impl Machine {
                 continue;
             }
             self.stack[word] = found;
+            self.stack[word + 1] = next;
             if self.matches_constraint(&partner.pattern, partner.kind, slot)
                 && self.tests(code, &partner.tests)?
             {
@@ -539,95 +541,98 @@ impl Machine {
         self.watched.push(vec![(kind, slot)]);
     }
 
+    #[inline]
     fn matches_constraint(&mut self, pattern: &[Arg], kind: u32, slot: u32) -> bool {
-        pattern.iter().enumerate().all(|(idx, arg)| {
+        let slots = &mut self.stack[self.frame + HEADER..];
+        let arguments = self.constraints[kind as usize].arguments(slot);
+        pattern.iter().zip(arguments).all(|(arg, argument)| match arg {
             // What most arguments are is here, for a call costs more than that.
-            let own = match arg {
-                Arg::Void => return true,
-                Arg::New(own) => Some(*own),
-                _ => None,
-            };
-            let argument = self.constraints[kind as usize].arguments(slot)[idx];
-            match own {
-                Some(own) => {
-                    self.set(own, argument);
-                    true
-                }
-                None => self.matches(arg, argument),
+            Arg::Void => true,
+            Arg::New(own) => {
+                slots[*own as usize] = *argument;
+                true
             }
+            Arg::Slot(own) => self.heap.is_same(*argument, slots[*own as usize]),
+            arg => matches(&self.heap, slots, arg, *argument),
         })
     }
 
-    /// Matches a term without giving its variables values.
-    fn matches(&mut self, arg: &Arg, term: Term) -> bool {
-        match arg {
-            Arg::Void => true,
-            Arg::New(slot) => {
-                self.stack[self.frame + HEADER + *slot as usize] = term;
-                true
-            }
-            Arg::Const(value) => self.heap.is_same(term, *value),
-            Arg::Slot(slot) => self.heap.is_same(term, self.stack[self.frame + HEADER + *slot as usize]),
-            Arg::Compound(name, parts) => match self.heap.resolve(term) {
-                Term::Compound(at) if self.heap.functor(at) == (*name, parts.len()) => {
-                    parts.iter().enumerate().all(|(idx, part)| {
-                        let argument = self.heap.cells[at as usize + 1 + idx];
-                        self.matches(part, argument)
-                    })
-                }
-                _ => false,
-            },
-            Arg::List(parts, tail) => {
-                let mut rest = term;
-                for part in parts {
-                    let Some((head, next)) = self.heap.head_and_tail(rest) else { return false };
-                    if !self.matches(part, head) {
-                        return false;
-                    }
-                    rest = next;
-                }
-                self.matches(tail, rest)
-            }
-        }
-    }
-
+    #[inline]
     fn tests(&mut self, code: &Code, tests: &[Test]) -> Result<bool, Error> {
         for test in tests {
             let holds = match test {
                 Test::Compare(comparison, left, right) => self.compares(*comparison, left, right)?,
-                Test::Is(to, expression) => {
-                    let value = self.evaluate(expression)?;
-                    self.unify_arg(to, value)
-                }
-                Test::Unify(left, right) => {
-                    let value = self.build(right);
-                    self.unify_arg(left, value)
-                }
-                Test::Builtin(builtin, arguments) => {
-                    let kept = std::mem::take(&mut self.arguments);
-                    self.load(arguments);
-                    let arguments = std::mem::replace(&mut self.arguments, kept);
-                    self.builtin(code, *builtin, &arguments)?
-                }
-                Test::Any(any) => {
-                    let mut holds = false;
-                    for all in any {
-                        holds = self.tests(code, all)?;
-                        if holds {
-                            break;
-                        }
-                    }
-                    holds
-                }
-                Test::None(all) => !self.tests(code, all)?,
-                Test::Fail => false,
-                Test::Call(at) => self.nested(code, *at)?,
+                test => self.test(code, test)?,
             };
             if !holds {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn test(&mut self, code: &Code, test: &Test) -> Result<bool, Error> {
+        Ok(match test {
+            Test::Compare(comparison, left, right) => self.compares(*comparison, left, right)?,
+            Test::Is(to, expression) => {
+                let value = self.evaluate(expression)?;
+                self.unify_arg(to, value)
+            }
+            Test::Unify(left, right) => {
+                let value = self.build(right);
+                self.unify_arg(left, value)
+            }
+            Test::Builtin(builtin, arguments) => {
+                let kept = std::mem::take(&mut self.arguments);
+                self.load(arguments);
+                let arguments = std::mem::replace(&mut self.arguments, kept);
+                self.builtin(code, *builtin, &arguments)?
+            }
+            Test::Any(any) => {
+                let mut holds = false;
+                for all in any {
+                    holds = self.tests(code, all)?;
+                    if holds {
+                        break;
+                    }
+                }
+                holds
+            }
+            Test::None(all) => !self.tests(code, all)?,
+            Test::Fail => false,
+            Test::Call(at) => self.nested(code, *at)?,
+        })
+    }
+}
+
+/// Matches a term without giving its variables values.
+fn matches(heap: &Heap, slots: &mut [Term], arg: &Arg, term: Term) -> bool {
+    match arg {
+        Arg::Void => true,
+        Arg::New(slot) => {
+            slots[*slot as usize] = term;
+            true
+        }
+        Arg::Const(value) => heap.is_same(term, *value),
+        Arg::Slot(slot) => heap.is_same(term, slots[*slot as usize]),
+        Arg::Compound(name, parts) => match heap.resolve(term) {
+            Term::Compound(at) if heap.functor(at) == (*name, parts.len()) => parts
+                .iter()
+                .zip(heap.arguments(at))
+                .all(|(part, argument)| matches(heap, slots, part, *argument)),
+            _ => false,
+        },
+        Arg::List(parts, tail) => {
+            let mut rest = term;
+            for part in parts {
+                let Some((head, next)) = heap.head_and_tail(rest) else { return false };
+                if !matches(heap, slots, part, head) {
+                    return false;
+                }
+                rest = next;
+            }
+            matches(heap, slots, tail, rest)
+        }
     }
 }
 
