@@ -1,5 +1,7 @@
 //! The refined semantics: an active constraint tries its occurrences in order, and stays where none removed it.
 
+use std::sync::Arc;
+
 use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
@@ -440,21 +442,21 @@ impl Machine {
             return heads.skip(1).all(|head| suspension(self, head).id < active.id);
         }
         let ids = occurrence.places.iter().map(|head| suspension(self, *head).id);
-        let entry: Box<[u64]> = std::iter::once(u64::from(occurrence.rule)).chain(ids).collect();
+        let entry: Arc<[u64]> = std::iter::once(u64::from(occurrence.rule)).chain(ids).collect();
         if self.history.contains(&entry) {
             return false;
         }
         if !self.choices.is_empty() {
-            self.undo.push(Undo::History(entry.clone()));
+            self.undo.push(Undo::History(Arc::clone(&entry)));
         }
         self.remember(entry);
         true
     }
 
     /// Puts a combination into the history.
-    pub(super) fn remember(&mut self, entry: Box<[u64]>) {
+    pub(super) fn remember(&mut self, entry: Arc<[u64]>) {
         for id in &entry[1..] {
-            self.histories.entry(*id).or_default().push(entry.clone());
+            self.histories.entry(*id).or_default().push(Arc::clone(&entry));
         }
         self.history_links += entry.len() - 1;
         self.history.insert(entry);

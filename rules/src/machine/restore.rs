@@ -73,7 +73,7 @@ impl Machine {
                 *rule < program.code.rules.len() as u64 && ids.iter().all(is_alive)
             });
             check(fits, "history")?;
-            machine.remember(entry);
+            machine.remember(entry.into());
         }
         Ok(machine)
     }
