@@ -11,6 +11,7 @@ mod choices;
 mod facts;
 mod heap;
 mod image;
+mod matching;
 mod occurrences;
 mod restore;
 mod store;

@@ -2,20 +2,14 @@
 
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-use hashbrown::HashSet;
-
 use super::store::{self, NONE, State};
-use super::{Choice, Error, HEADER, Heap, Machine, Undo, index};
-use crate::code::{Arg, Code, Occurrence, Partner, Rule, Test};
+use super::{Choice, Error, HEADER, Machine, Undo, facts, index};
+use crate::code::{Arg, Code, Occurrence, Partner, Rule};
 use crate::term::Term;
 
 /// Words at the end of the frame of an occurrence: its number among those of its kind, and the active constraint. Before them are two for
 /// each partner: the one at hand, and the next one.
 const BEHIND: usize = 2;
-
-/// Dead constraints that are left alone.
-const RECLAIM: usize = 65_536;
 
 /// The frame of an occurrence.
 #[derive(Clone, Copy)]
@@ -43,7 +37,7 @@ impl Machine {
             return Err(Error::Constraints(self.setting.bounds.constraints));
         }
         let dead: usize = self.constraints.iter().map(|constraints| constraints.dead.len()).sum();
-        if dead > RECLAIM.max(self.alive) {
+        if dead > facts::STALE.max(self.alive) {
             self.reclaim();
         }
         self.next_id += 1;
@@ -61,64 +55,6 @@ impl Machine {
             self.undo.push(Undo::Create(kind, slot));
         }
         self.activate(code, kind, slot, caller, next)
-    }
-
-    /// Gives the slots of dead constraints back, but for those that a frame, a choice or a search may still come to.
-    pub(super) fn reclaim(&mut self) {
-        let mut known: HashSet<(u32, u32), RandomState> = HashSet::default();
-        let mut searched: HashSet<u32, RandomState> = HashSet::default();
-        let mut open = Vec::new();
-        let top = self.top(self.frame);
-        for word in &self.stack[..top] {
-            match *word {
-                Term::Suspension(kind, slot) | Term::Next(kind, slot) if slot != NONE => {
-                    open.push((kind, slot))
-                }
-                Term::Waiting(list, _) => {
-                    searched.insert(list);
-                }
-                _ => {}
-            }
-        }
-        for undo in &self.undo {
-            match undo {
-                Undo::Create(kind, slot)
-                | Undo::Store(kind, slot)
-                | Undo::Kill(kind, slot, _)
-                | Undo::Late(kind, slot, _) => {
-                    open.push((*kind, *slot));
-                }
-                Undo::Watch(list, _) => {
-                    searched.insert(*list);
-                }
-                Undo::Cell(..) | Undo::List(_) | Undo::History(_) => {}
-            }
-        }
-        for (waiting, list) in self.watched.iter_mut().zip(0..) {
-            if searched.contains(&list) || !self.choices.is_empty() {
-                open.extend_from_slice(waiting);
-            } else {
-                waiting.retain(|(kind, slot)| self.constraints[*kind as usize].is_stored(*slot));
-            }
-        }
-        while let Some((kind, slot)) = open.pop() {
-            let constraints = &self.constraints[kind as usize];
-            if constraints.suspensions[slot as usize].state == State::Dead && known.insert((kind, slot)) {
-                open.extend(constraints.nexts(slot).map(|next| (kind, next)));
-            }
-        }
-        for (constraints, kind) in self.constraints.iter_mut().zip(0..) {
-            let mut dead = std::mem::take(&mut constraints.dead);
-            dead.sort_unstable();
-            dead.dedup();
-            for slot in dead {
-                if known.contains(&(kind, slot)) {
-                    constraints.dead.push(slot)
-                } else {
-                    constraints.release(slot)
-                }
-            }
-        }
     }
 
     fn activate(
@@ -541,100 +477,6 @@ impl Machine {
         }
         self.heap.cells[cell as usize] = Term::Watched(index(self.watched.len()));
         self.watched.push(vec![(kind, slot)]);
-    }
-
-    #[inline]
-    fn matches_constraint(&mut self, pattern: &[Arg], kind: u32, slot: u32) -> bool {
-        let slots = &mut self.stack[self.frame + HEADER..];
-        let arguments = self.constraints[kind as usize].arguments(slot);
-        pattern.iter().zip(arguments).all(|(arg, argument)| match arg {
-            // What most arguments are is here, for a call costs more than that.
-            Arg::Void => true,
-            Arg::New(own) => {
-                slots[*own as usize] = *argument;
-                true
-            }
-            Arg::Slot(own) => self.heap.is_same(*argument, slots[*own as usize]),
-            arg => matches(&self.heap, slots, arg, *argument),
-        })
-    }
-
-    #[inline]
-    fn tests(&mut self, code: &Code, tests: &[Test]) -> Result<bool, Error> {
-        for test in tests {
-            let holds = match test {
-                Test::Compare(comparison, left, right) => self.compares(*comparison, left, right)?,
-                test => self.test(code, test)?,
-            };
-            if !holds {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn test(&mut self, code: &Code, test: &Test) -> Result<bool, Error> {
-        Ok(match test {
-            Test::Compare(comparison, left, right) => self.compares(*comparison, left, right)?,
-            Test::Is(to, expression) => {
-                let value = self.evaluate(expression)?;
-                self.unify_arg(to, value)
-            }
-            Test::Unify(left, right) => {
-                let value = self.build(right);
-                self.unify_arg(left, value)
-            }
-            Test::Builtin(builtin, arguments) => {
-                let kept = std::mem::take(&mut self.arguments);
-                self.load(arguments);
-                let arguments = std::mem::replace(&mut self.arguments, kept);
-                self.builtin(code, *builtin, &arguments)?
-            }
-            Test::Any(any) => {
-                let mut holds = false;
-                for all in any {
-                    holds = self.tests(code, all)?;
-                    if holds {
-                        break;
-                    }
-                }
-                holds
-            }
-            Test::None(all) => !self.tests(code, all)?,
-            Test::Fail => false,
-            Test::Call(at) => self.nested(code, *at)?,
-        })
-    }
-}
-
-/// Matches a term without giving its variables values.
-fn matches(heap: &Heap, slots: &mut [Term], arg: &Arg, term: Term) -> bool {
-    match arg {
-        Arg::Void => true,
-        Arg::New(slot) => {
-            slots[*slot as usize] = term;
-            true
-        }
-        Arg::Const(value) => heap.is_same(term, *value),
-        Arg::Slot(slot) => heap.is_same(term, slots[*slot as usize]),
-        Arg::Compound(name, parts) => match heap.resolve(term) {
-            Term::Compound(at) if heap.functor(at) == (*name, parts.len()) => parts
-                .iter()
-                .zip(heap.arguments(at))
-                .all(|(part, argument)| matches(heap, slots, part, *argument)),
-            _ => false,
-        },
-        Arg::List(parts, tail) => {
-            let mut rest = term;
-            for part in parts {
-                let Some((head, next)) = heap.head_and_tail(rest) else { return false };
-                if !matches(heap, slots, part, head) {
-                    return false;
-                }
-                rest = next;
-            }
-            matches(heap, slots, tail, rest)
-        }
     }
 }
 
