@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
 use super::causes::Causes;
-use super::store::{NONE, State};
+use super::store::{Constraints, NONE, State};
 use super::{Alternative, Choice, Error, HEADER, Image, Machine, STACK, Undo, index};
 use crate::code::Code;
 use crate::term::Term;
@@ -58,7 +58,7 @@ impl Machine {
         Ok(ended?.then_some(id))
     }
 
-    /// Forgets what is kept of constraints that are gone, now and then.
+    /// Forgets what is kept of constraints that are gone: slots at once, the rest now and then.
     fn forget_stale(&mut self) {
         if self.facts.len() > STALE + 2 * self.alive {
             let constraints = &self.constraints;
@@ -75,6 +75,7 @@ impl Machine {
                 self.remember(entry);
             }
         }
+        self.constraints.iter_mut().for_each(Constraints::release_dead);
         let dead: usize = self.constraints.iter().map(|constraints| constraints.dead.len()).sum();
         if dead > STALE {
             self.reclaim();
@@ -127,6 +128,7 @@ impl Machine {
         }
         for (constraints, kind) in self.constraints.iter_mut().zip(0..) {
             let mut dead = std::mem::take(&mut constraints.dead);
+            constraints.watched_count = 0;
             dead.sort_unstable();
             dead.dedup();
             for slot in dead {
@@ -174,6 +176,12 @@ impl Machine {
         let mut found: Vec<_> = constraints.stored().collect();
         found.sort_unstable_by_key(|slot| constraints.suspensions[*slot as usize].id);
         found
+    }
+
+    /// How many slots a kind has, free ones included.
+    #[cfg(test)]
+    pub(crate) fn slots(&self, kind: u32) -> usize {
+        self.constraints[kind as usize].suspensions.len()
     }
 
     pub(crate) fn arguments_of(&self, kind: u32, slot: u32) -> &[Term] {

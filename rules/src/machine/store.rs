@@ -54,6 +54,8 @@ pub(super) struct Constraints {
     pub(super) stored_count: usize,
     /// Dead ones whose slots may still be known to somebody.
     pub(super) dead: Vec<u32>,
+    /// How many of these, from the first one on, a variable may know.
+    pub(super) watched_count: usize,
 }
 
 impl Constraints {
@@ -69,6 +71,7 @@ impl Constraints {
             youngest: 0,
             stored_count: 0,
             dead: Vec::new(),
+            watched_count: 0,
         }
     }
 
@@ -112,6 +115,20 @@ impl Constraints {
         self.links[slot as usize * count..(slot as usize + 1) * count]
             .fill(Link { next: APART, previous: NONE });
         self.free.push(slot);
+    }
+
+    /// Gives back the slots of the dead that had no variables. Only between steps, when no search stands at them.
+    pub(super) fn release_dead(&mut self) {
+        for idx in self.watched_count..self.dead.len() {
+            let slot = self.dead[idx];
+            if self.suspensions[slot as usize].is_reactive {
+                self.dead[self.watched_count] = slot;
+                self.watched_count += 1;
+            } else {
+                self.release(slot);
+            }
+        }
+        self.dead.truncate(self.watched_count);
     }
 
     fn link(&mut self, slot: u32, index: usize) -> &mut Link {
