@@ -137,16 +137,21 @@ fn program(
     let of_facts = facts.iter().map(|fact| (&*fact.name, Some(fact.arguments.len())));
     let published = publications.iter().map(|one| (&*one.name, None));
     let names: Vec<_> = of_facts.chain(published).collect();
+    let in_program =
+        |found: &rules::Fault| Fault { pointer: "/program".to_owned(), detail: found.to_string() };
     let program = match Program::with_constraints(text, &names) {
         Ok(program) => program,
         Err(found) => {
-            let found = found
-                .into_iter()
-                .map(|found| Fault { pointer: "/program".to_owned(), detail: found.to_string() });
-            faults.extend(found);
+            faults.extend(found.iter().map(in_program));
             return None;
         }
     };
+    // A name that stands in a part with faults would be told as unknown.
+    let is_named =
+        |fault: &Fault| fault.pointer.starts_with("/facts") || fault.pointer.starts_with("/publish");
+    if !faults.iter().any(is_named) {
+        faults.extend(program.unknown().iter().map(in_program));
+    }
     let arities = |name: &str| {
         program.constraints().filter(|(known, _)| *known == name).map(|(_, arity)| arity).collect::<Vec<_>>()
     };

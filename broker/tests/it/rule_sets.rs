@@ -369,7 +369,9 @@ async fn what_is_wrong_is_told_with_its_place() {
     );
     assert_eq!(pointers(&with("/facts/slow/args", json!(["a"]))).await, ["/facts/slow/args"]);
     assert_eq!(pointers(&with("/publish", json!({"jam": {"att": [0, 1]}}))).await, ["/publish/jam/att"]);
-    assert_eq!(pointers(&with("/publish", json!({"jm": {}}))).await, ["/publish/jm"]);
+    assert_eq!(pointers(&with("/publish", json!({"jm": {}}))).await, ["/program", "/publish/jm"]);
+    let unknown = refused(&with("/program", json!("slow(T, X, Y, _) <=> jam(X, Y), jamm(T, X)."))).await;
+    assert_eq!(unknown, [["/program", "line 1, column 33: jamm/2 is defined nowhere: did you mean jam/2?"]]);
     assert_eq!(pointers(&with("/publish/jam/at", json!([0, 2]))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/publish/jam/key", json!("{7}"))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/clock", json!("sun"))).await, ["/clock"]);
