@@ -291,7 +291,7 @@ impl Machine {
                 arg => unreachable!("a key has values, and not {arg:?}"),
             });
             hash = if values.clone().all(|value| self.heap.is_ground(value)) {
-                store::hash(&self.heap, values)
+                store::hash(&self.heap, values, None)
             } else {
                 None
             };
@@ -438,7 +438,7 @@ impl Machine {
         if suspension.state != State::New {
             return Ok(());
         }
-        constraints.insert(&self.heap, slot);
+        constraints.insert(&self.heap, slot, None);
         if !self.choices.is_empty() {
             self.undo.push(Undo::Store(kind, slot));
         }
