@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod chr;
 pub mod durable;
 pub mod engines;
 pub mod fanout;

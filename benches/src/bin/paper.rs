@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Parser;
 use device::Device;
 
+use benches::chr;
 use benches::engines::process;
 use benches::gain;
 use benches::gain::measure::Scale;
@@ -64,6 +65,15 @@ fn main() -> anyhow::Result<()> {
             }
             None => gain::run(&args.out, scale, &from),
         };
+    }
+    if args.only.contains(&Section::Rules) {
+        anyhow::ensure!(args.only.len() == 1, "`rules` are measured on their own");
+        let scale = chr::Scale {
+            is_quick: args.quick,
+            rounds: args.rounds.unwrap_or(3),
+            data: "../shared/data/chr".into(),
+        };
+        return chr::measure(&scale, Some(&args.out));
     }
     let plan = args.plan();
     let wants_device = plan.has(Who::Clcb) || plan.has(Who::Gpu);

@@ -19,6 +19,8 @@ pub enum Section {
     Fig7,
     /// Checks: another paper's experiments, on their own.
     Checks,
+    /// Rules beside SWI-Prolog's, on their own.
+    Rules,
 }
 
 impl Section {
