@@ -94,8 +94,11 @@ fn us_each(time: Duration, count: i64) -> f64 {
 /// Draws `growth.svg` into a folder.
 pub(super) fn draw(grown: &[Grown], folder: &Path) -> anyhow::Result<()> {
     #[expect(clippy::cast_precision_loss, reason = "a million")]
-    let point =
-        |one: &Grown| CurvePoint { x: one.facts as f64, y: one.us[1], spread: (one.us[0], one.us[2]) };
+    let point = |one: &Grown| CurvePoint {
+        x: (one.facts as f64).log10(),
+        y: one.us[1],
+        spread: (one.us[0], one.us[2]),
+    };
     let look = Look { colour: RGBColor(0, 114, 178), marker: Marker::Disc, dashes: None };
     let curve = Curve {
         label: "a fact that joins by an argument".to_owned(),
@@ -104,7 +107,7 @@ pub(super) fn draw(grown: &[Grown], folder: &Path) -> anyhow::Result<()> {
     };
     let figure = Figure {
         title: "How the time of a fact grows with the store".to_owned(),
-        x_label: "facts".to_owned(),
+        x_label: "facts, as a power of ten".to_owned(),
         y_label: "µs a fact".to_owned(),
         y_log: false,
         panels: vec![Panel { title: String::new(), curves: vec![curve] }],
