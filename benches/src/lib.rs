@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
+pub mod chr;
+pub mod csp;
 pub mod durable;
 pub mod engines;
 pub mod fanout;

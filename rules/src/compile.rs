@@ -1,6 +1,9 @@
 //! Rules and clauses become code.
 
 mod rules;
+mod unknown;
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::code::{
     Arg, Binary, Callable, Clause, Code, Comparison, ConstraintKind, Expr, Instruction, Key, Predicate, Unary,
@@ -10,8 +13,11 @@ use crate::program::Source;
 use crate::syntax::{Fault, Kind, Node};
 use crate::term::{Atom, Atoms, Term};
 
-/// Compiles what a text says, and returns what it calls that is nowhere.
-pub(crate) fn program(source: &Source, atoms: &mut Atoms) -> Result<(Code, Vec<Fault>), Vec<Fault>> {
+/// Compiles what a text and a goal say, and returns calls of the text that are of nothing as well: with a goal they are faults.
+///
+/// # Errors
+/// What is wrong with the text, or else with the goal, in the order of places.
+pub(crate) fn program(source: &Source, atoms: &mut Atoms) -> Result<(Code, Vec<Fault>), Faults> {
     let mut code = Code { instructions: Code::FIXED.to_vec(), ..Code::default() };
     for (name, arity) in Builtin::all() {
         let builtin = Builtin::of(name, arity).expect("it is one of all");
@@ -22,7 +28,7 @@ pub(crate) fn program(source: &Source, atoms: &mut Atoms) -> Result<(Code, Vec<F
         code.kinds.push(ConstraintKind { name, arity, occurrences: Vec::new(), indexes: Vec::new() });
         code.callables.insert((name, arity), Callable::Constraint(number));
     }
-    for (head, ..) in &source.clauses {
+    for (head, ..) in source.clauses.iter().chain(&source.goal) {
         let Some((name, arguments)) = head.callable() else { continue };
         let arity = arguments.len();
         if !matches!(code.callables.get(&(name, arity)), Some(Callable::Predicate(_))) {
@@ -31,14 +37,29 @@ pub(crate) fn program(source: &Source, atoms: &mut Atoms) -> Result<(Code, Vec<F
             code.callables.insert((name, arity), Callable::Predicate(number));
         }
     }
-    let mut compiler = Compiler { atoms, code, unknown: Vec::new(), faults: Vec::new() };
+    let mut compiler = Compiler { atoms, code, unknown: BTreeSet::new(), faults: BTreeMap::new() };
     for (head, body, variables) in &source.clauses {
         compiler.clause(head, body.as_ref(), variables.len());
     }
     for rule in &source.rules {
         compiler.rule(rule);
     }
-    if compiler.faults.is_empty() { Ok((compiler.code, compiler.unknown)) } else { Err(compiler.faults) }
+    let is_fine = compiler.faults.is_empty();
+    let found = compiler.take_faults();
+    if !is_fine || source.goal.is_some() && !found.is_empty() {
+        return Err(Faults::Program(found));
+    }
+    if let Some((head, body, variables)) = &source.goal {
+        compiler.clause(head, body.as_ref(), variables.len());
+    }
+    let of_goal = compiler.take_faults();
+    if of_goal.is_empty() { Ok((compiler.code, found)) } else { Err(Faults::Goal(of_goal)) }
+}
+
+/// What is wrong with a text, or with a goal for it.
+pub(crate) enum Faults {
+    Program(Vec<Fault>),
+    Goal(Vec<Fault>),
 }
 
 pub(crate) fn index(count: usize) -> u32 {
@@ -48,8 +69,10 @@ pub(crate) fn index(count: usize) -> u32 {
 struct Compiler<'a> {
     atoms: &'a mut Atoms,
     code: Code,
-    unknown: Vec<Fault>,
-    faults: Vec<Fault>,
+    /// Calls of what is nowhere, by place: a body is compiled for each way in which it may be reached.
+    unknown: BTreeSet<(usize, Atom, usize)>,
+    /// What is wrong beside them, by place.
+    faults: BTreeMap<usize, String>,
 }
 
 /// The variables of a clause or a rule, which are the first slots of its frame.
@@ -211,7 +234,7 @@ impl Compiler<'_> {
                 last == Some(End::Proceed)
             }
             None => {
-                self.faults.push(Fault { at: node.at, what: "this cannot be called".to_owned() });
+                self.faults.insert(node.at, "this cannot be called".to_owned());
                 false
             }
         };
@@ -268,8 +291,7 @@ impl Compiler<'_> {
             }
             Some(Callable::Builtin(builtin)) => self.emit(Instruction::Builtin(builtin, compiled)),
             None => {
-                let what = format!("{}/{} is defined nowhere", self.atoms.name(name), arguments.len());
-                self.unknown.push(Fault { at: node.at, what });
+                self.unknown.insert((node.at, name, arguments.len()));
                 self.emit(Instruction::Undefined(name, arguments.len()))
             }
         };

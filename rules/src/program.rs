@@ -6,7 +6,7 @@ use foldhash::fast::RandomState;
 use hashbrown::HashSet;
 
 use crate::code::{Callable, Code};
-use crate::compile;
+use crate::compile::{self, Faults};
 use crate::syntax::{Clause, Fault as At, Kind, Node, Operators, Parser};
 use crate::term::{Atom, Atoms};
 
@@ -20,7 +20,7 @@ pub const ARGUMENTS_MAX: usize = 63;
 const HEADS_MAX: usize = 32;
 
 /// Faults of a text that are told, at most.
-const FAULTS_MAX: usize = 100;
+pub(crate) const FAULTS_MAX: usize = 100;
 
 /// What is wrong with a program or a goal, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,6 +92,8 @@ pub(crate) struct Source {
     pub(crate) rules: Vec<Rule>,
     /// Clauses in their order: head, body.
     pub(crate) clauses: Vec<(Node, Option<Node>, Vec<String>)>,
+    /// A goal for it, as a clause.
+    pub(crate) goal: Option<(Node, Option<Node>, Vec<String>)>,
     pub(crate) constraints: Vec<(Atom, usize)>,
     /// Constraints that were declared with the types of their arguments.
     pub(crate) types: Vec<(Atom, Vec<Node>)>,
@@ -167,13 +169,17 @@ impl Program {
                 arguments.map(|(idx, _)| Node { kind: Kind::Variable(idx), at: 0 }).collect();
             let name = atoms.intern(Self::GOAL);
             let kind = if arguments.is_empty() { Kind::Atom(name) } else { Kind::Compound(name, arguments) };
-            source.clauses.push((Node { kind, at: 0 }, Some(read.term), read.variables));
+            source.goal = Some((Node { kind, at: 0 }, Some(read.term), read.variables));
         }
-        let (code, unknown) = compile::program(&source, &mut atoms).map_err(faults)?;
+        let (code, unknown) = compile::program(&source, &mut atoms).map_err(|found| match found {
+            Faults::Program(found) => faults(found),
+            Faults::Goal(found) => Wrong::Goal(Fault::all(goal.unwrap_or_default(), found)),
+        })?;
         Ok((Arc::new(Self { atoms, operators, code, unknown: Fault::all(text, unknown) }), variables))
     }
 
-    /// Calls of predicates that are nowhere defined, the first 100: an error where one is reached.
+    /// Calls of what is neither a constraint nor a predicate, the first 100, each with a name that it may mean: an error where one is
+    /// reached. With a goal such a program is refused.
     #[must_use]
     pub fn unknown(&self) -> &[Fault] {
         &self.unknown

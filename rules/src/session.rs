@@ -233,3 +233,29 @@ impl Session {
         self.machine.applications
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A search through a kind goes through its slots.
+    #[test]
+    fn slots_are_given_back_when_a_step_has_ended() {
+        let text = ":- chr_constraint paid/2. order(O, C), payment(O, A) <=> paid(C, A).";
+        let program = Program::new(text).unwrap();
+        let mut session = Session::new(&program, Setting::default());
+        let kind = |session: &Session, name, arity| session.kind(name, arity).unwrap();
+        let [order, payment, paid] = ["order", "payment", "paid"].map(|name| kind(&session, name, 2));
+        for number in 0..1_000 {
+            for kind in [order, payment] {
+                session.add(kind, &[Value::Int(number), Value::Int(7)], 1).unwrap();
+            }
+            assert_eq!(session.take(paid).len(), 1);
+        }
+        assert_eq!(session.count(), 0);
+        for kind in [order, payment, paid] {
+            let slots = session.machine.slots(kind.0);
+            assert!(slots <= 2, "{slots} slots of {kind:?}");
+        }
+    }
+}

@@ -8,6 +8,8 @@ use anyhow::Context;
 use clap::Parser;
 use device::Device;
 
+use benches::chr;
+use benches::csp;
 use benches::engines::process;
 use benches::gain;
 use benches::gain::measure::Scale;
@@ -64,6 +66,22 @@ fn main() -> anyhow::Result<()> {
             }
             None => gain::run(&args.out, scale, &from),
         };
+    }
+    if args.only.contains(&Section::Rules) {
+        anyhow::ensure!(args.only.len() == 1, "`rules` are measured on their own");
+        let scale = chr::Scale {
+            is_quick: args.quick,
+            rounds: args.rounds.unwrap_or(3),
+            data: "../shared/data/chr".into(),
+        };
+        return chr::measure(&scale, Some(&args.out));
+    }
+    if args.only.contains(&Section::Groups) {
+        anyhow::ensure!(args.only.len() == 1, "`groups` are measured on their own");
+        let rounds = args.rounds.unwrap_or(if args.quick { 2 } else { 7 });
+        std::fs::create_dir_all(&args.out)?;
+        let scale = csp::Scale { rounds, data: "../shared/data/csp-binary".into() };
+        return csp::measure(&scale, Some(&args.out.join("groups.csv")));
     }
     let plan = args.plan();
     let wants_device = plan.has(Who::Clcb) || plan.has(Who::Gpu);

@@ -19,6 +19,10 @@ pub enum Section {
     Fig7,
     /// Checks: another paper's experiments, on their own.
     Checks,
+    /// Rules beside SWI-Prolog's, on their own.
+    Rules,
+    /// Arc consistency of instances by each algorithm, on its own.
+    Groups,
 }
 
 impl Section {

@@ -1,5 +1,6 @@
 //! The bench itself, tiny: so that it neither rots nor lies.
 
+mod chr;
 mod gpu;
 mod hostile;
 mod live;

@@ -7,6 +7,7 @@ use wire::Fault;
 
 use super::json::{self, FAULTS_MAX};
 use super::scan::Scan;
+use crate::config::Limits;
 
 /// How much an event may hold.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +20,17 @@ pub(crate) struct Bounds {
     pub(crate) name_bytes: usize,
     /// Bytes of a text.
     pub(crate) text_bytes: usize,
+}
+
+impl Bounds {
+    pub(crate) fn of(limits: &Limits) -> Self {
+        Self {
+            attributes: limits.attributes_per_event,
+            depth: limits.depth,
+            name_bytes: limits.name_bytes,
+            text_bytes: limits.text_bytes,
+        }
+    }
 }
 
 /// Flattens the text of `properties`, which should be an object.

@@ -107,15 +107,9 @@ pub(crate) struct FeatureReader {
 
 impl FeatureReader {
     pub(crate) fn new(world: World, limits: &Limits, seed: u64) -> Self {
-        let bounds = Bounds {
-            attributes: limits.attributes_per_event,
-            depth: limits.depth,
-            name_bytes: limits.name_bytes,
-            text_bytes: limits.text_bytes,
-        };
         Self {
             world,
-            bounds,
+            bounds: Bounds::of(limits),
             event_bytes: limits.event_bytes,
             lives: LifeReader::new(limits),
             zones: Arc::default(),

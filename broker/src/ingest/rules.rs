@@ -10,10 +10,12 @@ use rules::Program;
 use serde_json::{Map, Value, json};
 use wire::Fault;
 
+use super::attributes::{self, Bounds};
 use super::fields::{self, SECONDS, fault, filled_object, number, object};
 use super::json::{self, Members};
 use super::near;
 use super::subscription::{SubscriptionReader, below, quoted};
+use crate::config::Limits;
 use crate::model::error::ApiError;
 
 /// Kinds of facts, and of constraints that are published, at most.
@@ -98,7 +100,7 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadRules,
     let clock = fields::clock(&mut members, &mut faults);
     let mut facts = Facts::default();
     facts.read(reader, &mut members, &mut faults)?;
-    let publications = publications(reader.limits().ttl_s, &mut members, &mut faults)?;
+    let publications = publications(reader.limits(), &mut members, &mut faults)?;
     let program_text = match members.take("program") {
         Some(text) => {
             json::read::<String>(text, "/program", "a text of rules").map_err(|found| faults.push(found)).ok()
@@ -137,16 +139,21 @@ fn program(
     let of_facts = facts.iter().map(|fact| (&*fact.name, Some(fact.arguments.len())));
     let published = publications.iter().map(|one| (&*one.name, None));
     let names: Vec<_> = of_facts.chain(published).collect();
+    let in_program =
+        |found: &rules::Fault| Fault { pointer: "/program".to_owned(), detail: found.to_string() };
     let program = match Program::with_constraints(text, &names) {
         Ok(program) => program,
         Err(found) => {
-            let found = found
-                .into_iter()
-                .map(|found| Fault { pointer: "/program".to_owned(), detail: found.to_string() });
-            faults.extend(found);
+            faults.extend(found.iter().map(in_program));
             return None;
         }
     };
+    // A name that stands in a part with faults would be told as unknown.
+    let is_named =
+        |fault: &Fault| fault.pointer.starts_with("/facts") || fault.pointer.starts_with("/publish");
+    if !faults.iter().any(is_named) {
+        faults.extend(program.unknown().iter().map(in_program));
+    }
     let arities = |name: &str| {
         program.constraints().filter(|(known, _)| *known == name).map(|(_, arity)| arity).collect::<Vec<_>>()
     };
@@ -316,7 +323,7 @@ impl Argument {
 }
 
 fn publications(
-    ttl_s_max: u64,
+    limits: &Limits,
     members: &mut Members<'_>,
     faults: &mut Vec<Fault>,
 ) -> Result<Vec<Publication>, ApiError> {
@@ -331,7 +338,7 @@ fn publications(
     };
     let mut publications = Vec::new();
     for (name, text) in names.rest() {
-        publications.extend(publication(name, text, ttl_s_max, faults)?);
+        publications.extend(publication(name, text, limits, faults)?);
     }
     Ok(publications)
 }
@@ -339,7 +346,7 @@ fn publications(
 fn publication(
     name: &str,
     text: &str,
-    ttl_s_max: u64,
+    limits: &Limits,
     faults: &mut Vec<Fault>,
 ) -> Result<Option<Publication>, ApiError> {
     let pointer = json::pointer("/publish", name);
@@ -359,9 +366,17 @@ fn publication(
     });
     let properties = match take("properties") {
         None => [("type".to_owned(), json!(name))].into_iter().collect(),
-        Some((text, pointer)) => json::read::<Map<String, Value>>(text, &pointer, "an object of attributes")
-            .map_err(|found| faults.push(found))
-            .unwrap_or_default(),
+        Some((text, place)) => {
+            let read = json::read::<Map<String, Value>>(text, &place, "an object of attributes");
+            if read.is_ok() {
+                // What no event may have would be dropped each time.
+                let mut found = Vec::new();
+                attributes::flatten(text, &Bounds::of(limits), &mut found);
+                let within = |found: Fault| Fault { pointer: format!("{pointer}{}", found.pointer), ..found };
+                faults.extend(found.into_iter().map(within));
+            }
+            read.map_err(|found| faults.push(found)).unwrap_or_default()
+        }
     };
     let key = take("key").and_then(|(text, pointer)| {
         json::read::<String>(text, &pointer, "a text, in which {0} stands for the first argument")
@@ -370,8 +385,8 @@ fn publication(
     });
     let ttl_s = members.get("ttl_s").and_then(|_| number(&mut members, "ttl_s", SECONDS, &pointer, faults));
     #[expect(clippy::cast_precision_loss, reason = "a time to live is some decades at most")]
-    if ttl_s.is_some_and(|ttl_s| ttl_s == 0.0 || ttl_s > ttl_s_max as f64) {
-        let detail = format!("must be more than 0 seconds and at most {ttl_s_max} (limits.ttl_s)");
+    if ttl_s.is_some_and(|ttl_s| ttl_s == 0.0 || ttl_s > limits.ttl_s as f64) {
+        let detail = format!("must be more than 0 seconds and at most {} (limits.ttl_s)", limits.ttl_s);
         fault::<()>(faults, &format!("{pointer}/ttl_s"), &detail);
     }
     members.refuse_rest(&pointer, &near::PUBLICATION, before, faults);

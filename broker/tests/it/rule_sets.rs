@@ -369,13 +369,21 @@ async fn what_is_wrong_is_told_with_its_place() {
     );
     assert_eq!(pointers(&with("/facts/slow/args", json!(["a"]))).await, ["/facts/slow/args"]);
     assert_eq!(pointers(&with("/publish", json!({"jam": {"att": [0, 1]}}))).await, ["/publish/jam/att"]);
-    assert_eq!(pointers(&with("/publish", json!({"jm": {}}))).await, ["/publish/jm"]);
+    assert_eq!(pointers(&with("/publish", json!({"jm": {}}))).await, ["/program", "/publish/jm"]);
+    let unknown = refused(&with("/program", json!("slow(T, X, Y, _) <=> jam(X, Y), jamm(T, X)."))).await;
+    assert_eq!(unknown, [["/program", "line 1, column 33: jamm/2 is defined nowhere: did you mean jam/2?"]]);
     assert_eq!(pointers(&with("/publish/jam/at", json!([0, 2]))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/publish/jam/key", json!("{7}"))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/clock", json!("sun"))).await, ["/clock"]);
     assert_eq!(pointers(&with("/publish/jam/key", json!("{18446744073709551615}"))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/publish/jam/at", json!([0, u64::MAX]))).await, ["/publish/jam"]);
     assert_eq!(pointers(&with("/publish/jam/ttl_s", json!(0))).await, ["/publish/jam/ttl_s"]);
+    // As deep as an event may be, and a level deeper.
+    let nested = |depth: usize| (0..depth).fold(json!("{0}"), |inner, _| json!({"a": inner}));
+    http.put("/v1/rules/deep", &with("/publish/jam/properties", nested(16))).await.expect(201);
+    let deep = refused(&with("/publish/jam/properties", nested(17))).await;
+    let pointer = format!("/publish/jam/properties{}", "/a".repeat(16));
+    assert_eq!(deep, [[pointer.as_str(), "nested more than 16 deep (limits.depth)"]]);
     let wide = format!("{} <=> true.", vec!["a(1)"; 40].join(", "));
     assert_eq!(pointers(&with("/program", json!(wide))).await, ["/program"]);
     let faults = refused(&with("/program", json!("a(X) <=> b(X.\nc(X) ==> d(X)\n\ne(1) <=> true."))).await;
@@ -389,5 +397,5 @@ async fn what_is_wrong_is_told_with_its_place() {
     let made = http.put("/v1/rules/r", &traffic()).await.expect(201).json();
     http.put("/v1/rules/r", &made).await.expect(200);
     let listed = http.get("/v1/rules").await.expect(200).json();
-    assert_eq!(listed[0]["name"], "r");
+    assert_eq!([&listed[0]["name"], &listed[1]["name"]], ["deep", "r"]);
 }

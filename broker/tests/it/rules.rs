@@ -76,11 +76,15 @@ fn what_is_wrong_is_told_with_its_line() {
     let endless = run("a(X) <=> Y is X + 1, a(Y).", &["--goal", "a(1)", "--steps", "1000"]);
     assert!(endless.expect_err("too many").contains("more than 1000 steps"));
     assert!(
-        run("a(X) <=> Y is X + _, b(Y).", &["--goal", "a(1)"])
+        run("a(X) <=> Y is X + _, a(Y).", &["--goal", "a(1)"])
             .expect_err("an error")
             .contains("has no value")
     );
+    let told =
+        run("jam(X) <=> X > 1 | jams(X).\njam(1) ==> b(1).", &["--goal", "jam(0)"]).expect_err("faults");
     assert!(
-        run("a(X) <=> b(X).", &["--goal", "a(1)"]).expect_err("an error").contains("b/1 is defined nowhere")
+        told.contains("p.chr: line 1, column 20: jams/1 is defined nowhere: did you mean jam/1?")
+            && told.contains("p.chr: line 2, column 12: b/1 is defined nowhere"),
+        "{told}"
     );
 }

@@ -22,28 +22,39 @@ impl Machine {
     }
 
     /// The value of an expression that has whole numbers alone and needs no more than 64 bits, which most are.
+    #[inline]
     fn whole(&self, expression: &Expr) -> Option<i64> {
         match expression {
-            Expr::Value(Term::Int(value)) => Some(*value),
-            Expr::Slot(slot) => match self.slot(*slot) {
-                Term::Int(value) => Some(value),
-                term => match self.heap.resolve(term) {
-                    Term::Int(value) => Some(value),
-                    _ => None,
-                },
-            },
-            Expr::Binary(function, operands) => {
-                let (left, right) = (self.whole(&operands[0])?, self.whole(&operands[1])?);
-                match function {
-                    Binary::Add => left.checked_add(right),
-                    Binary::Subtract => left.checked_sub(right),
-                    Binary::Multiply => left.checked_mul(right),
-                    Binary::Mod if right > 0 => Some(left.rem_euclid(right)),
-                    Binary::Min => Some(left.min(right)),
-                    Binary::Max => Some(left.max(right)),
-                    _ => None,
-                }
-            }
+            Expr::Binary(function, operands) => self.whole_binary(*function, operands),
+            expression => self.whole_leaf(expression),
+        }
+    }
+
+    #[inline]
+    fn whole_leaf(&self, expression: &Expr) -> Option<i64> {
+        let value = match expression {
+            Expr::Value(value) => *value,
+            Expr::Slot(slot) => self.heap.resolve(self.slot(*slot)),
+            _ => return None,
+        };
+        if let Term::Int(value) = value { Some(value) } else { None }
+    }
+
+    #[inline(never)]
+    fn whole_binary(&self, function: Binary, operands: &[Expr; 2]) -> Option<i64> {
+        // An operand is seldom one with operands of its own: a call for each would cost more than its value.
+        let operand = |operand: &Expr| match operand {
+            Expr::Binary(function, operands) => self.whole_binary(*function, operands),
+            operand => self.whole_leaf(operand),
+        };
+        let (left, right) = (operand(&operands[0])?, operand(&operands[1])?);
+        match function {
+            Binary::Add => left.checked_add(right),
+            Binary::Subtract => left.checked_sub(right),
+            Binary::Multiply => left.checked_mul(right),
+            Binary::Mod if right > 0 => Some(left.rem_euclid(right)),
+            Binary::Min => Some(left.min(right)),
+            Binary::Max => Some(left.max(right)),
             _ => None,
         }
     }

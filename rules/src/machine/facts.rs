@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+use hashbrown::HashSet;
+
 use super::causes::Causes;
-use super::store::State;
+use super::store::{Constraints, NONE, State};
 use super::{Alternative, Choice, Error, HEADER, Image, Machine, STACK, Undo, index};
 use crate::code::Code;
 use crate::term::Term;
 
-/// Entries of the history, and facts, from which on those of constraints that are gone are looked for.
-const STALE: usize = 65_536;
+/// Entries of the history, facts and dead constraints from which on those that nobody needs are looked for.
+pub(super) const STALE: usize = 65_536;
 
 impl Machine {
     /// Adds a constraint and runs to the end of what that causes. What fails, or ends with an error, is undone whole. Returns the id of the
@@ -55,7 +58,7 @@ impl Machine {
         Ok(ended?.then_some(id))
     }
 
-    /// Forgets what is kept of constraints that are gone, now and then.
+    /// Forgets what is kept of constraints that are gone: slots at once, the rest now and then.
     fn forget_stale(&mut self) {
         if self.facts.len() > STALE + 2 * self.alive {
             let constraints = &self.constraints;
@@ -72,9 +75,69 @@ impl Machine {
                 self.remember(entry);
             }
         }
+        self.constraints.iter_mut().for_each(Constraints::release_dead);
         let dead: usize = self.constraints.iter().map(|constraints| constraints.dead.len()).sum();
         if dead > STALE {
             self.reclaim();
+        }
+    }
+
+    /// Gives the slots of dead constraints back, but for those that a frame, a choice or a search may still come to.
+    pub(super) fn reclaim(&mut self) {
+        let mut known: HashSet<(u32, u32), RandomState> = HashSet::default();
+        let mut searched: HashSet<u32, RandomState> = HashSet::default();
+        let mut open = Vec::new();
+        let top = self.top(self.frame);
+        for word in &self.stack[..top] {
+            match *word {
+                Term::Suspension(kind, slot) | Term::Next(kind, slot) if slot != NONE => {
+                    open.push((kind, slot))
+                }
+                Term::Waiting(list, _) => {
+                    searched.insert(list);
+                }
+                _ => {}
+            }
+        }
+        for undo in &self.undo {
+            match undo {
+                Undo::Create(kind, slot)
+                | Undo::Store(kind, slot)
+                | Undo::Kill(kind, slot, _)
+                | Undo::Late(kind, slot, _) => {
+                    open.push((*kind, *slot));
+                }
+                Undo::Watch(list, _) => {
+                    searched.insert(*list);
+                }
+                Undo::Cell(..) | Undo::List(_) | Undo::History(_) => {}
+            }
+        }
+        for (waiting, list) in self.watched.iter_mut().zip(0..) {
+            if searched.contains(&list) || !self.choices.is_empty() {
+                open.extend_from_slice(waiting);
+            } else {
+                waiting.retain(|(kind, slot)| self.constraints[*kind as usize].is_stored(*slot));
+            }
+        }
+        while let Some((kind, slot)) = open.pop() {
+            let constraints = &self.constraints[kind as usize];
+            if constraints.suspensions[slot as usize].state == State::Dead && known.insert((kind, slot)) {
+                open.extend(constraints.nexts(slot).map(|next| (kind, next)));
+            }
+        }
+        for (constraints, kind) in self.constraints.iter_mut().zip(0..) {
+            let mut dead = std::mem::take(&mut constraints.dead);
+            constraints.watched_count = 0;
+            dead.sort_unstable();
+            dead.dedup();
+            for slot in dead {
+                if known.contains(&(kind, slot)) {
+                    constraints.dead.push(slot)
+                } else {
+                    constraints.release(slot)
+                }
+            }
         }
     }
 
@@ -113,6 +176,12 @@ impl Machine {
         let mut found: Vec<_> = constraints.stored().collect();
         found.sort_unstable_by_key(|slot| constraints.suspensions[*slot as usize].id);
         found
+    }
+
+    /// How many slots a kind has, free ones included.
+    #[cfg(test)]
+    pub(crate) fn slots(&self, kind: u32) -> usize {
+        self.constraints[kind as usize].suspensions.len()
     }
 
     pub(crate) fn arguments_of(&self, kind: u32, slot: u32) -> &[Term] {

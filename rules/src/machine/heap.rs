@@ -169,9 +169,16 @@ impl Heap {
     }
 
     /// Whether two terms are the same as they stand (`==`).
+    #[inline]
     pub(crate) fn is_same(&self, left: Term, right: Term) -> bool {
         let (left, right) = (self.resolve(left), self.resolve(right));
-        let (Term::Compound(_), Term::Compound(_)) = (left, right) else { return is_equal(left, right) };
+        match (left, right) {
+            (Term::Compound(_), Term::Compound(_)) => self.are_same(left, right),
+            _ => is_equal(left, right),
+        }
+    }
+
+    fn are_same(&self, left: Term, right: Term) -> bool {
         let mut open = vec![(left, right)];
         while let Some((left, right)) = open.pop() {
             if !self.walk(1) {
@@ -255,6 +262,7 @@ impl Heap {
 }
 
 /// Whether two terms that are no compounds are the same; a number that is none is the same as itself.
+#[inline]
 fn is_equal(left: Term, right: Term) -> bool {
     match (left, right) {
         (Term::Float(left), Term::Float(right)) => left.to_bits() == right.to_bits(),

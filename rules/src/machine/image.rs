@@ -183,7 +183,7 @@ impl Machine {
                 arguments.push(taking.term(*argument));
             }
         }
-        let mut history: Vec<_> = self.history.iter().cloned().collect();
+        let mut history: Vec<_> = self.history.iter().map(|entry| entry[..].into()).collect();
         history.sort_unstable();
         let garbage = self.words() - cells.len() - causes.words();
         Image {

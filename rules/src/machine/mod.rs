@@ -11,6 +11,7 @@ mod choices;
 mod facts;
 mod heap;
 mod image;
+mod matching;
 mod occurrences;
 mod restore;
 mod store;
@@ -135,7 +136,7 @@ enum Undo {
     Watch(u32, u32),
     /// A variable got the last list.
     List(u32),
-    History(Box<[u64]>),
+    History(Arc<[u64]>),
 }
 
 /// Where a choice goes on.
@@ -182,9 +183,9 @@ pub(crate) struct Machine {
     watched: Vec<Vec<(u32, u32)>>,
     /// Lists whose variable got a value.
     woken: Vec<u32>,
-    history: HashSet<Box<[u64]>, RandomState>,
+    history: HashSet<Arc<[u64]>, RandomState>,
     /// What the history has of a constraint.
-    histories: HashMap<u64, Vec<Box<[u64]>>, RandomState>,
+    histories: HashMap<u64, Vec<Arc<[u64]>>, RandomState>,
     /// How many entries that is, those included that the history has no more.
     history_links: usize,
     next_id: u64,

@@ -1,19 +1,15 @@
 //! The refined semantics: an active constraint tries its occurrences in order, and stays where none removed it.
 
-use foldhash::fast::RandomState;
-use hashbrown::HashSet;
+use std::sync::Arc;
 
 use super::store::{self, NONE, State};
-use super::{Choice, Error, HEADER, Machine, Undo, index};
-use crate::code::{Arg, Code, Occurrence, Partner, Rule, Test};
+use super::{Choice, Error, HEADER, Machine, Undo, facts, index};
+use crate::code::{Arg, Code, Occurrence, Partner, Rule};
 use crate::term::Term;
 
 /// Words at the end of the frame of an occurrence: its number among those of its kind, and the active constraint. Before them are two for
 /// each partner: the one at hand, and the next one.
 const BEHIND: usize = 2;
-
-/// Dead constraints that are left alone.
-const RECLAIM: usize = 65_536;
 
 /// The frame of an occurrence.
 #[derive(Clone, Copy)]
@@ -41,7 +37,7 @@ impl Machine {
             return Err(Error::Constraints(self.setting.bounds.constraints));
         }
         let dead: usize = self.constraints.iter().map(|constraints| constraints.dead.len()).sum();
-        if dead > RECLAIM.max(self.alive) {
+        if dead > facts::STALE.max(self.alive) {
             self.reclaim();
         }
         self.next_id += 1;
@@ -59,64 +55,6 @@ impl Machine {
             self.undo.push(Undo::Create(kind, slot));
         }
         self.activate(code, kind, slot, caller, next)
-    }
-
-    /// Gives the slots of dead constraints back, but for those that a frame, a choice or a search may still come to.
-    pub(super) fn reclaim(&mut self) {
-        let mut known: HashSet<(u32, u32), RandomState> = HashSet::default();
-        let mut searched: HashSet<u32, RandomState> = HashSet::default();
-        let mut open = Vec::new();
-        let top = self.top(self.frame);
-        for word in &self.stack[..top] {
-            match *word {
-                Term::Suspension(kind, slot) | Term::Next(kind, slot) if slot != NONE => {
-                    open.push((kind, slot))
-                }
-                Term::Waiting(list, _) => {
-                    searched.insert(list);
-                }
-                _ => {}
-            }
-        }
-        for undo in &self.undo {
-            match undo {
-                Undo::Create(kind, slot)
-                | Undo::Store(kind, slot)
-                | Undo::Kill(kind, slot, _)
-                | Undo::Late(kind, slot, _) => {
-                    open.push((*kind, *slot));
-                }
-                Undo::Watch(list, _) => {
-                    searched.insert(*list);
-                }
-                Undo::Cell(..) | Undo::List(_) | Undo::History(_) => {}
-            }
-        }
-        for (waiting, list) in self.watched.iter_mut().zip(0..) {
-            if searched.contains(&list) || !self.choices.is_empty() {
-                open.extend_from_slice(waiting);
-            } else {
-                waiting.retain(|(kind, slot)| self.constraints[*kind as usize].is_stored(*slot));
-            }
-        }
-        while let Some((kind, slot)) = open.pop() {
-            let constraints = &self.constraints[kind as usize];
-            if constraints.suspensions[slot as usize].state == State::Dead && known.insert((kind, slot)) {
-                open.extend(constraints.nexts(slot).map(|next| (kind, next)));
-            }
-        }
-        for (constraints, kind) in self.constraints.iter_mut().zip(0..) {
-            let mut dead = std::mem::take(&mut constraints.dead);
-            dead.sort_unstable();
-            dead.dedup();
-            for slot in dead {
-                if known.contains(&(kind, slot)) {
-                    constraints.dead.push(slot)
-                } else {
-                    constraints.release(slot)
-                }
-            }
-        }
     }
 
     fn activate(
@@ -353,7 +291,7 @@ impl Machine {
                 arg => unreachable!("a key has values, and not {arg:?}"),
             });
             hash = if values.clone().all(|value| self.heap.is_ground(value)) {
-                store::hash(&self.heap, values)
+                store::hash(&self.heap, values, None)
             } else {
                 None
             };
@@ -380,27 +318,28 @@ impl Machine {
     /// Goes on to the next constraint that a partner can be, and matches it.
     fn advance(&mut self, code: &Code, partner: &Partner, place: Place, idx: usize) -> Result<bool, Error> {
         let word = place.partner(idx);
+        let mut next = self.stack[word + 1];
         loop {
             self.look_up()?;
-            let (slot, next) = match self.stack[word + 1] {
-                Term::Next(_, NONE) => return Ok(false),
-                Term::Next(kind, slot) => {
-                    let next = self.constraints[kind as usize].next(slot, partner.index);
-                    (slot, Term::Next(kind, next))
+            let slot = match next {
+                Term::Next(_, NONE) | Term::Waiting(_, 0) => {
+                    self.stack[word + 1] = next;
+                    return Ok(false);
                 }
-                Term::Waiting(_, 0) => return Ok(false),
+                Term::Next(kind, slot) => {
+                    next = Term::Next(kind, self.constraints[kind as usize].next(slot, partner.index));
+                    slot
+                }
                 Term::Waiting(list, count) => {
+                    next = Term::Waiting(list, count - 1);
                     let (kind, slot) = self.watched[list as usize][count as usize - 1];
-                    let next = Term::Waiting(list, count - 1);
                     if kind != partner.kind {
-                        self.stack[word + 1] = next;
                         continue;
                     }
-                    (slot, next)
+                    slot
                 }
                 term => unreachable!("a next one is a slot, and not {term:?}"),
             };
-            self.stack[word + 1] = next;
             if !self.constraints[partner.kind as usize].is_stored(slot)
                 || (partner.kind, slot) == (place.kind, place.slot)
             {
@@ -411,6 +350,7 @@ impl Machine {
                 continue;
             }
             self.stack[word] = found;
+            self.stack[word + 1] = next;
             if self.matches_constraint(&partner.pattern, partner.kind, slot)
                 && self.tests(code, &partner.tests)?
             {
@@ -438,21 +378,21 @@ impl Machine {
             return heads.skip(1).all(|head| suspension(self, head).id < active.id);
         }
         let ids = occurrence.places.iter().map(|head| suspension(self, *head).id);
-        let entry: Box<[u64]> = std::iter::once(u64::from(occurrence.rule)).chain(ids).collect();
+        let entry: Arc<[u64]> = std::iter::once(u64::from(occurrence.rule)).chain(ids).collect();
         if self.history.contains(&entry) {
             return false;
         }
         if !self.choices.is_empty() {
-            self.undo.push(Undo::History(entry.clone()));
+            self.undo.push(Undo::History(Arc::clone(&entry)));
         }
         self.remember(entry);
         true
     }
 
     /// Puts a combination into the history.
-    pub(super) fn remember(&mut self, entry: Box<[u64]>) {
+    pub(super) fn remember(&mut self, entry: Arc<[u64]>) {
         for id in &entry[1..] {
-            self.histories.entry(*id).or_default().push(entry.clone());
+            self.histories.entry(*id).or_default().push(Arc::clone(&entry));
         }
         self.history_links += entry.len() - 1;
         self.history.insert(entry);
@@ -498,7 +438,7 @@ impl Machine {
         if suspension.state != State::New {
             return Ok(());
         }
-        constraints.insert(&self.heap, slot);
+        constraints.insert(&self.heap, slot, None);
         if !self.choices.is_empty() {
             self.undo.push(Undo::Store(kind, slot));
         }
@@ -537,97 +477,6 @@ impl Machine {
         }
         self.heap.cells[cell as usize] = Term::Watched(index(self.watched.len()));
         self.watched.push(vec![(kind, slot)]);
-    }
-
-    fn matches_constraint(&mut self, pattern: &[Arg], kind: u32, slot: u32) -> bool {
-        pattern.iter().enumerate().all(|(idx, arg)| {
-            // What most arguments are is here, for a call costs more than that.
-            let own = match arg {
-                Arg::Void => return true,
-                Arg::New(own) => Some(*own),
-                _ => None,
-            };
-            let argument = self.constraints[kind as usize].arguments(slot)[idx];
-            match own {
-                Some(own) => {
-                    self.set(own, argument);
-                    true
-                }
-                None => self.matches(arg, argument),
-            }
-        })
-    }
-
-    /// Matches a term without giving its variables values.
-    fn matches(&mut self, arg: &Arg, term: Term) -> bool {
-        match arg {
-            Arg::Void => true,
-            Arg::New(slot) => {
-                self.stack[self.frame + HEADER + *slot as usize] = term;
-                true
-            }
-            Arg::Const(value) => self.heap.is_same(term, *value),
-            Arg::Slot(slot) => self.heap.is_same(term, self.stack[self.frame + HEADER + *slot as usize]),
-            Arg::Compound(name, parts) => match self.heap.resolve(term) {
-                Term::Compound(at) if self.heap.functor(at) == (*name, parts.len()) => {
-                    parts.iter().enumerate().all(|(idx, part)| {
-                        let argument = self.heap.cells[at as usize + 1 + idx];
-                        self.matches(part, argument)
-                    })
-                }
-                _ => false,
-            },
-            Arg::List(parts, tail) => {
-                let mut rest = term;
-                for part in parts {
-                    let Some((head, next)) = self.heap.head_and_tail(rest) else { return false };
-                    if !self.matches(part, head) {
-                        return false;
-                    }
-                    rest = next;
-                }
-                self.matches(tail, rest)
-            }
-        }
-    }
-
-    fn tests(&mut self, code: &Code, tests: &[Test]) -> Result<bool, Error> {
-        for test in tests {
-            let holds = match test {
-                Test::Compare(comparison, left, right) => self.compares(*comparison, left, right)?,
-                Test::Is(to, expression) => {
-                    let value = self.evaluate(expression)?;
-                    self.unify_arg(to, value)
-                }
-                Test::Unify(left, right) => {
-                    let value = self.build(right);
-                    self.unify_arg(left, value)
-                }
-                Test::Builtin(builtin, arguments) => {
-                    let kept = std::mem::take(&mut self.arguments);
-                    self.load(arguments);
-                    let arguments = std::mem::replace(&mut self.arguments, kept);
-                    self.builtin(code, *builtin, &arguments)?
-                }
-                Test::Any(any) => {
-                    let mut holds = false;
-                    for all in any {
-                        holds = self.tests(code, all)?;
-                        if holds {
-                            break;
-                        }
-                    }
-                    holds
-                }
-                Test::None(all) => !self.tests(code, all)?,
-                Test::Fail => false,
-                Test::Call(at) => self.nested(code, *at)?,
-            };
-            if !holds {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
 

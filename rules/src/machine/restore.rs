@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::causes::ORIGINS_MAX;
 use super::image::{Cell, Image};
+use super::store::Known;
 use super::{Machine, Setting};
 use crate::program::Program;
 use crate::term::{Atom, Term};
@@ -73,7 +74,7 @@ impl Machine {
                 *rule < program.code.rules.len() as u64 && ids.iter().all(is_alive)
             });
             check(fits, "history")?;
-            machine.remember(entry);
+            machine.remember(entry.into());
         }
         Ok(machine)
     }
@@ -84,6 +85,7 @@ impl Machine {
         term: impl Fn(Cell) -> Result<Term, BadSnapshot>,
     ) -> Result<(), BadSnapshot> {
         let (mut arguments, mut places, mut before) = (&image.arguments[..], Vec::new(), 0);
+        let mut known = Known::default();
         for constraint in &image.constraints {
             let kind = self.program.code.kinds.get(constraint.kind as usize);
             let arity = kind.ok_or(BadSnapshot::Part("kinds"))?.arity;
@@ -94,7 +96,7 @@ impl Machine {
             let own = own.iter().map(|cell| term(*cell)).collect::<Result<Vec<_>, _>>()?;
             let constraints = &mut self.constraints[constraint.kind as usize];
             let slot = constraints.create(constraint.id, &own, constraint.is_reactive, constraint.cause);
-            constraints.insert(&self.heap, slot);
+            constraints.insert(&self.heap, slot, Some(&mut known));
             places.push((constraint.kind, slot));
         }
         check(arguments.is_empty(), "arguments")?;

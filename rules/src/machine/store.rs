@@ -54,6 +54,8 @@ pub(super) struct Constraints {
     pub(super) stored_count: usize,
     /// Dead ones whose slots may still be known to somebody.
     pub(super) dead: Vec<u32>,
+    /// How many of these, from the first one on, a variable may know.
+    pub(super) watched_count: usize,
 }
 
 impl Constraints {
@@ -69,6 +71,7 @@ impl Constraints {
             youngest: 0,
             stored_count: 0,
             dead: Vec::new(),
+            watched_count: 0,
         }
     }
 
@@ -114,6 +117,20 @@ impl Constraints {
         self.free.push(slot);
     }
 
+    /// Gives back the slots of the dead that had no variables. Only between steps, when no search stands at them.
+    pub(super) fn release_dead(&mut self) {
+        for idx in self.watched_count..self.dead.len() {
+            let slot = self.dead[idx];
+            if self.suspensions[slot as usize].is_reactive {
+                self.dead[self.watched_count] = slot;
+                self.watched_count += 1;
+            } else {
+                self.release(slot);
+            }
+        }
+        self.dead.truncate(self.watched_count);
+    }
+
     fn link(&mut self, slot: u32, index: usize) -> &mut Link {
         let count = self.indexes.len();
         &mut self.links[slot as usize * count + index]
@@ -138,10 +155,10 @@ impl Constraints {
     }
 
     /// The hash of what an index asks; none where that has variables.
-    fn hash(&self, heap: &Heap, slot: u32, index: usize) -> Option<u64> {
+    fn hash(&self, heap: &Heap, slot: u32, index: usize, known: Option<&mut Known>) -> Option<u64> {
         let mask = self.indexes[index];
         let asked = self.arguments(slot).iter().enumerate().filter(|(idx, _)| mask >> idx & 1 == 1);
-        hash(heap, asked.map(|(_, argument)| *argument))
+        hash(heap, asked.map(|(_, argument)| *argument), known)
     }
 
     /// The newest constraint of a bucket.
@@ -150,7 +167,7 @@ impl Constraints {
     }
 
     /// Puts a constraint where others find it.
-    pub(super) fn insert(&mut self, heap: &Heap, slot: u32) {
+    pub(super) fn insert(&mut self, heap: &Heap, slot: u32, mut known: Option<&mut Known>) {
         let suspension = &mut self.suspensions[slot as usize];
         suspension.state = State::Stored;
         self.stored_count += 1;
@@ -159,7 +176,7 @@ impl Constraints {
         }
         self.youngest = suspension.id;
         for index in 0..self.indexes.len() {
-            if let Some(hash) = self.hash(heap, slot, index) {
+            if let Some(hash) = self.hash(heap, slot, index, known.as_deref_mut()) {
                 let first = self.buckets[index].insert(hash, slot).unwrap_or(NONE);
                 *self.link(slot, index) = Link { next: first, previous: NONE };
                 if first != NONE {
@@ -187,7 +204,7 @@ impl Constraints {
         }
         if previous != NONE {
             self.link(previous, index).next = next;
-        } else if let Some(hash) = self.hash(heap, slot, index) {
+        } else if let Some(hash) = self.hash(heap, slot, index, None) {
             if next == NONE {
                 self.buckets[index].remove(&hash);
             } else {
@@ -209,7 +226,7 @@ impl Constraints {
             }
             if previous != NONE {
                 self.link(previous, index).next = slot;
-            } else if let Some(hash) = self.hash(heap, slot, index) {
+            } else if let Some(hash) = self.hash(heap, slot, index, None) {
                 self.buckets[index].insert(hash, slot);
             }
         }
@@ -230,7 +247,7 @@ impl Constraints {
             if self.link(slot, index).next != APART {
                 continue;
             }
-            let Some(hash) = self.hash(heap, slot, index) else { continue };
+            let Some(hash) = self.hash(heap, slot, index, None) else { continue };
             // Buckets are in the order of age, the newest first.
             let (mut previous, mut next) = (NONE, self.first(index, hash));
             while next != NONE && self.suspensions[next as usize].id > id {
@@ -256,28 +273,60 @@ impl Constraints {
     }
 }
 
+/// Hashes of compounds without variables that are known already, while no cell changes. A term that has another one twice is walked
+/// through once with them, and as if it were a tree without.
+pub(super) type Known = HashMap<u32, u64, RandomState>;
+
 /// The hash of terms without variables; none where there is one.
-pub(super) fn hash(heap: &Heap, terms: impl Iterator<Item = Term>) -> Option<u64> {
+pub(super) fn hash(
+    heap: &Heap,
+    terms: impl Iterator<Item = Term>,
+    mut known: Option<&mut Known>,
+) -> Option<u64> {
     let mut state = 0;
     for term in terms {
-        match heap.resolve(term) {
-            Term::Compound(at) => {
-                let mut open = vec![Term::Compound(at)];
-                while let Some(term) = open.pop() {
-                    match heap.resolve(term) {
-                        Term::Compound(at) => {
-                            let (name, arity) = heap.functor(at);
-                            state = mix(state, u64::from(name.0) << 32 | arity as u64);
-                            open.extend(heap.arguments(at));
-                        }
-                        term => state = mix(state, simple(term)?),
-                    }
-                }
-            }
-            term => state = mix(state, simple(term)?),
-        }
+        let own = match heap.resolve(term) {
+            Term::Compound(at) => compound(heap, at, known.as_deref_mut())?,
+            term => simple(term)?,
+        };
+        state = mix(state, own);
     }
     Some(state)
+}
+
+fn compound(heap: &Heap, at: u32, mut known: Option<&mut Known>) -> Option<u64> {
+    let begin = |at: u32| {
+        let (name, arity) = heap.functor(at);
+        (at, 0, mix(0, u64::from(name.0) << 32 | arity as u64))
+    };
+    let find = |known: &Option<&mut Known>, at: u32| known.as_ref().and_then(|known| known.get(&at).copied());
+    if let Some(hash) = find(&known, at) {
+        return Some(hash);
+    }
+    // Compounds that are begun, each with its next argument and the hash of those before.
+    let mut open: Vec<(u32, usize, u64)> = vec![begin(at)];
+    loop {
+        let (at, idx, state) = open.last_mut()?;
+        let Some(argument) = heap.arguments(*at).get(*idx) else {
+            let (at, _, hash) = open.pop()?;
+            if let Some(known) = &mut known {
+                known.insert(at, hash);
+            }
+            match open.last_mut() {
+                Some((_, _, state)) => *state = mix(*state, hash),
+                None => return Some(hash),
+            }
+            continue;
+        };
+        *idx += 1;
+        match heap.resolve(*argument) {
+            Term::Compound(inner) => match find(&known, inner) {
+                Some(hash) => *state = mix(*state, hash),
+                None => open.push(begin(inner)),
+            },
+            term => *state = mix(*state, simple(term)?),
+        }
+    }
 }
 
 fn simple(term: Term) -> Option<u64> {
@@ -291,4 +340,31 @@ fn simple(term: Term) -> Option<u64> {
 
 pub(super) fn mix(state: u64, value: u64) -> u64 {
     (state.rotate_left(23) ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::term::Atom;
+
+    /// A term that has another one twice, so many levels deep.
+    fn shared(heap: &mut Heap, levels: usize) -> Term {
+        (0..levels).fold(Term::Int(7), |inner, _| heap.compound(Atom::DOT, &[inner, inner]))
+    }
+
+    #[test]
+    fn what_is_known_changes_no_hash_and_ends_walks_through_shared_terms() {
+        let mut heap = Heap::default();
+        let mut known = Known::default();
+        let (small, large) = (shared(&mut heap, 10), shared(&mut heap, 60));
+        for terms in [[small, Term::Int(3)], [small, small]] {
+            let plain = hash(&heap, terms.into_iter(), None);
+            assert!(plain.is_some() && plain == hash(&heap, terms.into_iter(), Some(&mut known)));
+        }
+        assert!(hash(&heap, std::iter::once(large), Some(&mut known)).is_some());
+        assert_eq!(known.len(), 70);
+        let open = heap.fresh();
+        let open = heap.compound(Atom::DOT, &[large, open]);
+        assert_eq!(hash(&heap, std::iter::once(open), Some(&mut known)), None);
+    }
 }

@@ -5,3 +5,4 @@ mod large;
 mod peer;
 mod session;
 mod snapshot;
+mod unknown;

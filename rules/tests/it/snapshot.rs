@@ -245,3 +245,24 @@ fn constraints_know_the_facts_that_they_follow_from() {
     assert_eq!((&taken[0].origins[..], taken[0].rule.as_deref()), (&[10][..], None));
     assert!(session.origins().any(|origin| origin == 11) && session.origins().all(|origin| origin != 10));
 }
+
+/// The store of a restored session is indexed anew.
+#[test]
+fn a_restored_session_finds_constraints_by_terms_that_share_parts() {
+    let program = "grow(0, T, T) :- !.\n grow(N, T, R) :- M is N - 1, grow(M, f(T, T), R).\n\
+        put(X) <=> grow(10, X, T), keep(T, X).\n ask(X) <=> grow(10, X, T), want([T]).\n\
+        want([T]) \\ keep(T, X) <=> hit(X).\n want(_) <=> true.";
+    let program = Program::with_constraints(program, &[("hit", None)]).unwrap();
+    let mut session = Session::new(&program, Setting::default());
+    let [put, ask, hit] = ["put", "ask", "hit"].map(|name| session.kind(name, 1).unwrap());
+    for number in 0..100 {
+        session.add(put, &[Value::Int(number)], 1).unwrap();
+    }
+    let bytes = session.snapshot();
+    let mut restored = Session::restore(&program, Setting::default(), &bytes).unwrap();
+    for session in [&mut session, &mut restored] {
+        session.add(ask, &[Value::Int(42)], 1).unwrap();
+        let hits: Vec<_> = session.take(hit).into_iter().map(|taken| taken.arguments).collect();
+        assert_eq!((hits, session.count()), (vec![vec![Value::Int(42)]], 99));
+    }
+}
