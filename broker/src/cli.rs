@@ -103,7 +103,7 @@ pub enum Groups {
     /// What is done against a running broker.
     #[cfg(feature = "client")]
     #[command(flatten)]
-    Client(nearcast_cli::SituationVerb),
+    Client(nearcast_cli::GroupsVerb),
 }
 
 /// Arguments of `nearcast token`.
