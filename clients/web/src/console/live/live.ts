@@ -6,6 +6,7 @@ import { Closed, ProblemError, type DeliveredFeature, type Message, type Session
 import { connectOn } from "../../../../typescript/src/connect.js";
 import { brokerUrl } from "../../shared/pages.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
+import { changeOf } from "../groups/groups.js";
 import { Attributes } from "./attributes.js";
 import { Feed, type FeedRow } from "./feed.js";
 import { Objects, type Seen } from "./objects.js";
@@ -230,9 +231,11 @@ export class Live {
     if (matched) this.#matched += 1;
     const found = this.violations.take(message.feature, now_ms);
     const concerned = found?.point === undefined ? undefined : this.objects.get(found.point);
-    if (concerned !== undefined) {
-      // It is shown at the mark of the object that it is about, and has none of its own.
-      this.#shown?.put(concerned);
+    const ofGroup = changeOf(message.feature)?.group !== undefined;
+    if (concerned !== undefined || ofGroup) {
+      // It is shown at the marks of the objects that it is about, and has none of its own.
+      if (concerned !== undefined) this.#shown?.put(concerned);
+      if (ofGroup) this.violations.learn(message.feature, undefined, message.violates ?? [], now_ms);
       if (!this.paused.value && this.listed(message.feature)) this.#feed.offer(message.feature, matched);
       return;
     }
