@@ -66,6 +66,8 @@ export class Console {
   readonly checks: Situations<CheckShown>;
   readonly rules: Situations<RuleSetShown>;
   readonly groups: Situations<GroupDefinitionShown>;
+  /** Lines of groups that the map has. */
+  readonly lines = signal(0);
   /** The polygon of a check that is being written. */
   readonly outline = { shape: signal<Shape>({ form: "polygon", corners: [] }), active: signal(false) };
   readonly tab = signal<Tab>("live");
@@ -116,7 +118,7 @@ export class Console {
     this.reach = new Reach(this.access);
     this.clients.onList = (clients) => this.same.learn(clients.map(({ client }) => client));
     this.clients.fresh = (client) => this.live.objects.get(this.same.pointOf(client) ?? "")?.place;
-    this.live.onEvent = ({ feature }) => this.reach.offer(feature);
+    this.live.onEvent = (feature) => this.reach.offer(feature);
     this.live.listed = (feature) => holdsText(feature, this.filter.peek());
     effect(() => {
       if (this.filter.value !== "" || this.live.rows.peek().length > 0) untracked(() => this.live.list());
@@ -201,7 +203,11 @@ export class Console {
       for (const [layer, on] of Object.entries(this.layers.value))
         view.switch(layer as Layer, on && !(past && (layer === "clients" || layer === "areas" || layer === "groups")));
     });
-    effect(() => view.link(linesOf(this.groups.list.value ?? [])));
+    effect(() => {
+      const lines = linesOf(this.groups.list.value ?? []);
+      this.lines.value = lines.length;
+      view.link(lines);
+    });
     effect(() => {
       if (!this.draft.active.value) drawing.finish();
     });

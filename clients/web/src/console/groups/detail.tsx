@@ -55,7 +55,8 @@ function placeOfObject({ live }: Console, object: string): Place | undefined {
 }
 
 /** The groups that there are, each to be shown on the map. */
-function StandingGroups({ shown: { groups = [], roles, where, activity, ...shown } }: { readonly shown: GroupDefinitionShown }) {
+function StandingGroups({ shown }: { readonly shown: GroupDefinitionShown }) {
+  const { groups = [], roles, where } = shown;
   const console = useConsole();
   const names = Object.keys(roles);
   const links = linksOf(names, where);
@@ -86,7 +87,7 @@ function StandingGroups({ shown: { groups = [], roles, where, activity, ...shown
   return (
     <section class="found" aria-labelledby="standing">
       <h3 id="standing">Groups now</h3>
-      <RolesFacts shown={{ ...shown, groups, roles, activity }} />
+      <RolesFacts shown={shown} />
       {groups.length > 0 && (
         <Rows alone list={list.current} hold={(holds) => (held.current = holds)}>
           {(group) => (

@@ -95,22 +95,3 @@ function namedIn(condition: string, roles: readonly string[]): string[] {
 export function definitionLine({ roles, where = [] }: Pick<GroupDefinitionShown, "roles" | "where">): string {
   return [Object.keys(roles).join(", "), ...where].join("; ");
 }
-
-/** Why an object is in groups or in none, as the broker says it. */
-export interface ObjectExplained {
-  readonly object: string;
-  readonly groups: number;
-  readonly why: string;
-  readonly roles: readonly {
-    readonly role: string;
-    readonly failed?: readonly string[];
-    readonly consistent: boolean;
-    readonly partners: readonly {
-      readonly role: string;
-      readonly candidates: number;
-      readonly left: readonly { readonly where: string; readonly candidates: number }[];
-      readonly fitting: number;
-      readonly consistent: number;
-    }[];
-  }[];
-}

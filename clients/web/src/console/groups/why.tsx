@@ -2,13 +2,13 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import type { ExplainedObject } from "nearcast";
 
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
 import { Mark } from "../why/form.js";
 import { count, counted } from "../words.js";
-import type { ObjectExplained } from "./groups.js";
 
 /** Objects that are offered. */
 const OFFERED = 200;
@@ -20,7 +20,7 @@ export function WhyObject({ definition, object }: { readonly definition?: string
   const chosen = useSignal(definition ?? list[0]?.name ?? "");
   const typed = useSignal(object ?? "");
   const offered = useSignal<readonly string[]>([]);
-  const answer = useSignal<ObjectExplained | undefined>(undefined);
+  const answer = useSignal<ExplainedObject | undefined>(undefined);
   const problem = useSignal<string | undefined>(undefined);
   const said = useRef<HTMLDivElement>(null);
   const forget = (): void => void ([answer.value, problem.value] = [undefined, undefined]);
@@ -33,7 +33,7 @@ export function WhyObject({ definition, object }: { readonly definition?: string
     try {
       answer.value = (await access.call(
         groups.path(chosen.value, `/objects/${encodeURIComponent(typed.value.trim())}`),
-      )) as ObjectExplained;
+      )) as ExplainedObject;
     } catch (error) {
       problem.value = reasonOf(error);
     }
@@ -100,7 +100,7 @@ export function WhyObject({ definition, object }: { readonly definition?: string
   );
 }
 
-function ObjectAnswer({ explained: { object, groups, why, roles } }: { readonly explained: ObjectExplained }) {
+function ObjectAnswer({ explained: { object, groups, why, roles } }: { readonly explained: ExplainedObject }) {
   return (
     <div class="answer" data-groups={groups}>
       <p class={`verdict ${groups > 0 ? "good" : "bad"}`}>
@@ -159,6 +159,7 @@ function ObjectAnswer({ explained: { object, groups, why, roles } }: { readonly 
 }
 
 function fitWords({ fitting, consistent }: { readonly fitting: number; readonly consistent: number }): string {
-  const fit = `${fitting === 0 ? "none" : count(fitting)} ${fitting === 1 ? "fits" : fitting === 0 ? "fits" : "fit"}`;
-  return fitting > consistent ? `${fit}, ${consistent === 0 ? "none" : count(consistent)} with partners of its own` : fit;
+  const many = (number: number): string => (number === 0 ? "none" : count(number));
+  const fit = `${many(fitting)} ${fitting > 1 ? "fit" : "fits"}`;
+  return fitting > consistent ? `${fit}, ${many(consistent)} with partners of its own` : fit;
 }

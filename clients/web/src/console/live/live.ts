@@ -64,7 +64,7 @@ export class Live {
   /** Whether an event is for the list. */
   listed: (feature: DeliveredFeature) => boolean = () => true;
   /** Hears of each event after it is shown. */
-  onEvent: (seen: Seen) => void = () => undefined;
+  onEvent: (feature: DeliveredFeature) => void = () => undefined;
   #shown: Shown | undefined;
   #session: Session | undefined;
   #came = 0;
@@ -235,7 +235,10 @@ export class Live {
     if (concerned !== undefined || ofGroup) {
       // It is shown at the marks of the objects that it is about, and has none of its own.
       if (concerned !== undefined) this.#shown?.put(concerned);
-      if (ofGroup) this.violations.learn(message.feature, undefined, message.violates ?? [], now_ms);
+      if (ofGroup) {
+        this.violations.learn(message.feature, undefined, message.violates ?? [], now_ms);
+        this.onEvent(message.feature);
+      }
       if (!this.paused.value && this.listed(message.feature)) this.#feed.offer(message.feature, matched);
       return;
     }
@@ -243,7 +246,7 @@ export class Live {
     if (found === undefined) this.violations.learn(message.feature, seen.id, message.violates ?? [], now_ms);
     if (gone !== undefined) this.#shown?.remove(gone);
     this.#shown?.put(seen);
-    this.onEvent(seen);
+    this.onEvent(seen.feature);
     if (!this.paused.value && this.listed(seen.feature)) this.#feed.offer(seen.feature, matched);
     if (this.#learnt < LEARNT) {
       this.#learnt += 1;

@@ -117,7 +117,7 @@ function Layers() {
           </output>
         </p>
       )}
-      {standing > LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
+      {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
       {clients.tooMany.value && <p class="quiet">Zoom in to see areas around clients.</p>}
       {settings.round_m === 0 && clients.list.value.length > 1 && (
         <p class="quiet hidden-positions">

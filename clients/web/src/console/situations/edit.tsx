@@ -142,7 +142,7 @@ export function TextField({
   readonly label: string;
   readonly value: string;
   readonly change: (value: string) => void;
-  readonly faults: readonly (string | undefined)[];
+  readonly faults: readonly string[];
   /** Names of attributes that were seen are offered. */
   readonly attributes?: boolean;
   /** Of what was written, attributes that no event has had. */
@@ -155,7 +155,6 @@ export function TextField({
   const { live } = useConsole();
   const known = attributes || unknown !== undefined ? live.attributes.list().map(({ name }) => name) : [];
   const strange = known.length === 0 ? [] : (unknown?.(value, known) ?? []);
-  const wrong = faults.filter((fault) => fault !== undefined);
   return (
     <div class="field">
       <label for={id}>{label}</label>
@@ -165,8 +164,8 @@ export function TextField({
         autocomplete="off"
         {...rest}
         {...(attributes ? { list: `${id}-attributes` } : {})}
-        aria-invalid={wrong.length > 0}
-        aria-describedby={wrong.length > 0 ? `${id}-faults` : undefined}
+        aria-invalid={faults.length > 0}
+        aria-describedby={faults.length > 0 ? `${id}-faults` : undefined}
         value={value}
         onInput={({ currentTarget }) => change(currentTarget.value)}
       />
@@ -177,9 +176,9 @@ export function TextField({
           ))}
         </datalist>
       )}
-      {wrong.length > 0 && (
+      {faults.length > 0 && (
         <span id={`${id}-faults`} class="bad">
-          {wrong.join("; ")}
+          {faults.join("; ")}
         </span>
       )}
       {strange.length > 0 && <span class="warn">No event so far has {strange.join(", ")}. Is it spelt like that?</span>}
