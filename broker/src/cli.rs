@@ -107,7 +107,7 @@ pub enum Groups {
     /// What is done against a running broker.
     #[cfg(feature = "client")]
     #[command(flatten)]
-    Client(nearcast_cli::SituationVerb),
+    Client(nearcast_cli::GroupsVerb),
 }
 
 /// What is done with routes.

@@ -41,7 +41,7 @@ pub use explain::ExplainArguments;
 pub use list::{ClientsArguments, StatsArguments};
 pub use place::MoveArguments;
 pub use publish::PubArguments;
-pub use situations::{ListArguments, NamedArguments, PutArguments, SituationVerb};
+pub use situations::{GroupsVerb, ListArguments, NamedArguments, PutArguments, SituationVerb, WhyArguments};
 pub use subscribe::SubArguments;
 pub use top::TopArguments;
 
@@ -74,7 +74,7 @@ pub enum Verb {
     Rules(SituationVerb),
     /// What is done with group definitions, beside dry runs
     #[command(skip)]
-    Groups(SituationVerb),
+    Groups(GroupsVerb),
 }
 
 /// Does it, until it is done or told to stop. The exit code is 1 where something was refused, 2 for flags that do not go together, and 130
@@ -94,7 +94,7 @@ pub async fn run(verb: Verb, stop: CancellationToken) -> anyhow::Result<ExitCode
         Verb::Clients(arguments) => or_stopped(&stop, list::clients(*arguments)).await,
         Verb::Checks(verb) => or_stopped(&stop, situations::run(Kind::Checks, verb)).await,
         Verb::Rules(verb) => or_stopped(&stop, situations::run(Kind::Rules, verb)).await,
-        Verb::Groups(verb) => or_stopped(&stop, situations::run(Kind::Groups, verb)).await,
+        Verb::Groups(verb) => or_stopped(&stop, situations::run_groups(verb)).await,
         Verb::Stats(arguments) => or_stopped(&stop, list::stats(*arguments)).await,
     };
     done.or_else(|error| {

@@ -41,6 +41,27 @@ pub enum SituationVerb {
     Delete(NamedArguments),
 }
 
+/// What is done with the group definitions of a running broker. A token has to have the scope admin.
+#[derive(Clone, Debug, Subcommand)]
+pub enum GroupsVerb {
+    /// What is done with all kinds.
+    #[command(flatten)]
+    Each(SituationVerb),
+    /// Say why a live object is in groups or in none
+    Why(WhyArguments),
+}
+
+/// Arguments of `why`.
+#[derive(Clone, Debug, Args)]
+pub struct WhyArguments {
+    /// The name of the group definition
+    name: String,
+    /// The key of the object, or the id of its event if that has none
+    object: String,
+    #[command(flatten)]
+    access: Access,
+}
+
 /// Arguments of `put`.
 #[derive(Clone, Debug, Args)]
 pub struct PutArguments {
@@ -140,8 +161,23 @@ pub(crate) async fn run(kind: Kind, verb: SituationVerb) -> anyhow::Result<ExitC
             (access, deleted.map(|()| Vec::new()))
         }
     };
+    show(lines.map_err(|error| access.told(&error))?).await
+}
+
+pub(crate) async fn run_groups(verb: GroupsVerb) -> anyhow::Result<ExitCode> {
+    match verb {
+        GroupsVerb::Each(verb) => run(Kind::Groups, verb).await,
+        GroupsVerb::Why(WhyArguments { name, object, access }) => {
+            let explained = access.broker_within(PATIENCE)?.explain_object(&name, &object).await;
+            show(vec![json_text(&explained.map_err(|error| access.told(&error))?)]).await
+        }
+    }
+}
+
+/// Prints each on a line.
+async fn show(lines: Vec<serde_json::Result<String>>) -> anyhow::Result<ExitCode> {
     let mut out = Out::new();
-    for line in lines.map_err(|error| access.told(&error))? {
+    for line in lines {
         out.write(&format!("{}\n", line?)).await?;
     }
     Ok(ExitCode::SUCCESS)

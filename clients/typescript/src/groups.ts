@@ -31,6 +31,42 @@ export interface GroupDefinitionDocument extends Required<Omit<GroupDefinition, 
   readonly groups?: readonly Readonly<Record<string, string>>[];
 }
 
+/** Why an object is in groups or in none. */
+export interface ExplainedObject {
+  readonly object: string;
+  /** How many reported groups have it. */
+  readonly groups: number;
+  /** How it stands in each of its roles, in their order. */
+  readonly roles: readonly ExplainedRole[];
+  /** Why, in a sentence. */
+  readonly why: string;
+}
+
+/** How an object stands in one of its roles. */
+export interface ExplainedRole {
+  readonly role: string;
+  /** Conditions over the role alone that are not true of it; absent where all are. */
+  readonly failed?: readonly string[];
+  /** Whether it satisfies these and has a partner in each role that shares a condition with its own, which is consistent, too. */
+  readonly consistent: boolean;
+  /** One for each role that shares a condition with its own. */
+  readonly partners: readonly ExplainedPartners[];
+}
+
+/** What is left of another role's candidates beside an object. */
+export interface ExplainedPartners {
+  /** The other role. */
+  readonly role: string;
+  /** Its candidates that satisfy the conditions over it alone. */
+  readonly candidates: number;
+  /** How many of them each condition over both roles leaves by itself. */
+  readonly left: readonly { readonly where: string; readonly candidates: number }[];
+  /** How many all of these leave. */
+  readonly fitting: number;
+  /** How many of those are consistent. */
+  readonly consistent: number;
+}
+
 /** What {@link Session.putGroupDefinition} did. */
 export interface PutGroupDefinition {
   readonly groupDefinition: GroupDefinitionDocument;

@@ -20,7 +20,16 @@ export type { Fix, FollowOptions } from "./follow.js";
 export { geolocation, GeolocationError, unlocatable, watchGeolocation } from "./geolocation.js";
 export type { GeolocationOptions, NoFix } from "./geolocation.js";
 export type { Cause, Filter, GapReason, PositionOptions, RequestWarning, Subscription, Trace, TrackPoint } from "./frames.js";
-export type { GroupDefinition, GroupDefinitionDocument, GroupProperties, PutGroupDefinition, Role } from "./groups.js";
+export type {
+  ExplainedObject,
+  ExplainedPartners,
+  ExplainedRole,
+  GroupDefinition,
+  GroupDefinitionDocument,
+  GroupProperties,
+  PutGroupDefinition,
+  Role,
+} from "./groups.js";
 export type { EventDeliveries, Explanation, Question, SubscriptionDocument } from "./http.js";
 export type { Connection } from "./link.js";
 export type { PushState, PushSubscriptionDocument } from "./push.js";

@@ -2,7 +2,7 @@
 
 import type { Check, CheckDocument, PutCheck, Violation } from "./checks.js";
 import { delivered, type DeliveredFeature, type Feature, type Properties } from "./events.js";
-import type { GroupDefinition, GroupDefinitionDocument, GroupProperties, PutGroupDefinition } from "./groups.js";
+import type { ExplainedObject, GroupDefinition, GroupDefinitionDocument, GroupProperties, PutGroupDefinition } from "./groups.js";
 import type { Http } from "./http.js";
 import type { PutRuleSet, RuleSet, RuleSetDocument } from "./rules.js";
 
@@ -67,6 +67,10 @@ class Calls<Document, Found> {
   async put(name: string, document: object): Promise<{ readonly document: Document; readonly created: boolean }> {
     const { status, body } = await this.#http.answer("PUT", this.#path(name), { body: JSON.stringify(document) });
     return { document: body as Document, created: status === 201 };
+  }
+
+  async explainObject(name: string, object: string): Promise<ExplainedObject> {
+    return (await this.#http.call("GET", `${this.#path(name)}/objects/${encodeURIComponent(object)}`)) as ExplainedObject;
   }
 
   async findings(name: string): Promise<readonly DeliveredFeature<Found>[]> {
@@ -195,6 +199,11 @@ export abstract class SituationCalls {
   /** The newest 1,000 events that a group definition published, the newest first. */
   async groupDefinitionFindings(name: string): Promise<readonly DeliveredFeature<GroupProperties>[]> {
     return this.#groupDefinitions.findings(name);
+  }
+
+  /** Why a live object, by its key, else its id, is in groups of a definition or in none. */
+  async explainObject(name: string, object: string): Promise<ExplainedObject> {
+    return this.#groupDefinitions.explainObject(name, object);
   }
 
   /** Ends a group definition. */

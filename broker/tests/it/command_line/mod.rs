@@ -7,6 +7,7 @@ mod formats;
 mod list;
 mod place;
 mod publish;
+mod situations;
 mod subscribe;
 mod token;
 mod top;

@@ -38,6 +38,7 @@ from .errors import ClosedError, NearcastError, ProblemError, QueueFullError, Ti
 from .events import Derived, Feature, event
 from .follow import Fix, TrackPoint
 from .groups import (
+    ExplainedObject,
     GroupDefinition,
     GroupDefinitionDocument,
     GroupFinding,
@@ -82,6 +83,7 @@ __all__ = [
     "Derived",
     "DuplicateCheck",
     "Event",
+    "ExplainedObject",
     "Explanation",
     "FactRule",
     "Fault",

@@ -53,6 +53,57 @@ class GroupDefinitionDocument(_GroupDefinitionDocument, total=False):
     """The reported groups now, in their order: the object of each role. Absent before it has begun."""
 
 
+class ConditionLeaves(TypedDict):
+    """How many candidates a condition leaves."""
+
+    where: str
+    candidates: int
+
+
+class ExplainedPartners(TypedDict):
+    """What is left of another role's candidates beside an object."""
+
+    role: str
+    """The other role."""
+    candidates: int
+    """Its candidates that satisfy the conditions over it alone."""
+    left: list[ConditionLeaves]
+    """How many of them each condition over both roles leaves by itself."""
+    fitting: int
+    """How many all of these leave."""
+    consistent: int
+    """How many of those are consistent."""
+
+
+class _ExplainedRole(TypedDict):
+    role: str
+    consistent: bool
+    partners: list[ExplainedPartners]
+
+
+class ExplainedRole(_ExplainedRole, total=False):
+    """How an object stands in one of its roles.
+
+    It is `consistent` if it satisfies the conditions over the role alone and has a partner in each role that shares a condition with its own, which
+    is consistent, too. `partners` has one for each of these roles.
+    """
+
+    failed: list[str]
+    """Conditions over the role alone that are not true of it; absent where all are."""
+
+
+class ExplainedObject(TypedDict):
+    """Why an object is in groups or in none."""
+
+    object: str
+    groups: int
+    """How many reported groups have it."""
+    roles: list[ExplainedRole]
+    """How it stands in each of its roles, in their order."""
+    why: str
+    """Why, in a sentence."""
+
+
 class PutGroupDefinition(NamedTuple):
     """What `put_group_definition` did."""
 

@@ -13,6 +13,7 @@ from .checks import Check, CheckDocument, PutCheck, Violation, check_document
 from .endpoint import segment
 from .events import Feature
 from .groups import (
+    ExplainedObject,
     GroupDefinition,
     GroupDefinitionDocument,
     GroupFinding,
@@ -141,6 +142,15 @@ class SituationCalls(ABC):
     async def group_definition_findings(self, name: str) -> list[GroupFinding]:
         """The newest 1,000 events that a group definition published, the newest first."""
         answer: list[GroupFinding] = await self._call("GET", f"{_group_definition(name)}/findings")
+        return answer
+
+    async def explain_object(self, name: str, object: str) -> ExplainedObject:
+        """Why a live object, by its key, else its id, is in groups of a definition or in none.
+
+        Raises:
+            ProblemError: With the code `not-found` where it is no candidate.
+        """
+        answer: ExplainedObject = await self._call("GET", f"{_group_definition(name)}/objects/{segment(object)}")
         return answer
 
     async def delete_group_definition(self, name: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from .background import background
 from .checks import Check, CheckDocument, PutCheck, Violation
 from .events import Feature
-from .groups import GroupDefinition, GroupDefinitionDocument, GroupFinding, PutGroupDefinition
+from .groups import ExplainedObject, GroupDefinition, GroupDefinitionDocument, GroupFinding, PutGroupDefinition
 from .rules import PutRuleSet, RuleSet, RuleSetDocument
 from .situations import SituationCalls
 
@@ -93,6 +93,10 @@ class SyncSituationCalls(ABC):
     def group_definition_findings(self, name: str) -> list[GroupFinding]:
         """The newest 1,000 events that a group definition published, the newest first."""
         return background.call(self._calls().group_definition_findings, name)
+
+    def explain_object(self, name: str, object: str) -> ExplainedObject:
+        """Why a live object is in groups or in none: see `nearcast.Api.explain_object`."""
+        return background.call(self._calls().explain_object, name, object)
 
     def delete_group_definition(self, name: str) -> None:
         """Ends a group definition."""

@@ -54,6 +54,8 @@ async def test_a_taxi_and_a_rider_who_fit_together_are_told(brokers: Callable[..
             await asyncio.sleep(0.01)
         activity = definition["activity"]
         assert (activity["candidates"], activity["consistent"]) == ({"taxi": 1, "rider": 1}, {"taxi": 1, "rider": 1})
+        why = await api.explain_object("pickup", "t1")
+        assert (why["groups"], why["why"]) == (1, "t1 is in one group")
         await session.publish(live("t1", 45.6, {"type": "taxi", "seats": 4}))
         left = await told(session)
         assert (left.properties["roles"], left.properties["transition"]) == (GROUP, "exit")
@@ -61,6 +63,11 @@ async def test_a_taxi_and_a_rider_who_fit_together_are_told(brokers: Callable[..
         while len(findings := await api.group_definition_findings("pickup")) < 2:
             await asyncio.sleep(0.01)
         assert [finding["properties"]["transition"] for finding in findings] == ["exit", "enter"]
+        why = await api.explain_object("pickup", "t1")
+        (role,) = why["roles"]
+        assert why["why"].startswith("t1 is in no group: as taxi, of 1 of role rider none fits")
+        assert (role["role"], role["consistent"], role.get("failed")) == ("taxi", False, None)
+        assert [left["candidates"] for left in role["partners"][0]["left"]] == [0, 1]
         with pytest.raises(ProblemError) as refused:
             await api.put_group_definition("pickup", {**PICKUP, "where": ["DISTANCE(taxi, bus) < 5"]})
         assert refused.value.problem.errors[0].pointer == "/where/0"
@@ -85,3 +92,5 @@ def test_the_same_without_asyncio(brokers: Callable[..., Broker]) -> None:
         ):
             with pytest.raises(ProblemError, match="not found"):
                 call(NAME)
+        with pytest.raises(ProblemError, match="not found"):
+            api.explain_object(NAME, "t1")

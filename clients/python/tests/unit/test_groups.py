@@ -46,6 +46,7 @@ def test_group_definitions_are_asked_for_paused_and_ended() -> None:
     assert calls.group_definitions() == []
     calls.group_definition("a")
     calls.group_definition_findings("a")
+    calls.explain_object("a", "t/1")
     calls.pause_group_definition("a")
     calls.resume_group_definition("a")
     calls.delete_group_definition("a")
@@ -54,6 +55,7 @@ def test_group_definitions_are_asked_for_paused_and_ended() -> None:
         "GET /v1/groups",
         f"GET {of_a}",
         f"GET {of_a}/findings",
+        f"GET {of_a}/objects/t%2F1",
         f"POST {of_a}/pause",
         f"POST {of_a}/resume",
         f"DELETE {of_a}",

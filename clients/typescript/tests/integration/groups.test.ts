@@ -59,6 +59,7 @@ test("a taxi and a rider who fit together are reported", async () => {
   }, 15_000);
   const { activity } = await session.groupDefinition("pickup");
   expect(activity).toMatchObject({ candidates: { taxi: 1, rider: 1 }, consistent: { taxi: 1, rider: 1 } });
+  expect(await session.explainObject("pickup", "t1")).toMatchObject({ groups: 1, why: "t1 is in one group" });
   await session.publish(live("t1", 45.6, { type: "taxi", seats: 4 }));
   const { value: left } = await within(messages.next(), "the end of the group");
   expect(left).toMatchObject({ feature: { properties: { roles: group, transition: "exit" } } });
@@ -67,6 +68,14 @@ test("a taxi and a rider who fit together are reported", async () => {
     const findings = await session.groupDefinitionFindings("pickup");
     expect(findings.map(({ properties }) => properties.transition)).toEqual(["exit", "enter"]);
   }, 15_000);
+  const { why, groups, roles } = await session.explainObject("pickup", "t1");
+  expect([groups, roles[0]?.consistent, roles[0]?.partners[0]]).toMatchObject([
+    0,
+    false,
+    { role: "rider", candidates: 1, left: [{ where: pickup.where?.[0], candidates: 0 }, { candidates: 1 }], fitting: 0 },
+  ]);
+  expect(why).toMatch(/^t1 is in no group: as taxi, of 1 of role rider none fits/);
+  await expect(session.explainObject("pickup", "nobody")).rejects.toMatchObject({ code: "not-found" });
   await expect(session.putGroupDefinition("pickup", { ...pickup, where: ["DISTANCE(taxi, bus) < 5"] })).rejects.toMatchObject({
     code: "invalid-document",
     errors: [{ pointer: "/where/0" }],

@@ -40,6 +40,14 @@ test("group definitions are asked for, paused and ended", async () => {
   ]);
 });
 
+test("an object is asked about by its name", async () => {
+  const why = "t/1 is in no group: as taxi, there is no candidate for rider";
+  const explained = { object: "t/1", groups: 0, roles: [{ role: "taxi", consistent: false, partners: [] }], why };
+  const { calls, asked } = scripted(200, explained);
+  expect(await calls.explainObject("a/b", "t/1")).toEqual(explained);
+  expect(asked).toEqual(["GET /v1/groups/a%2Fb/objects/t%2F1"]);
+});
+
 test("a finding may lack which objects it is about", async () => {
   const place = { type: "Point", coordinates: [9, 45] };
   const properties = { type: "group", group: "a", transition: "enter" };

@@ -14,7 +14,7 @@ export type Opened =
   | { readonly kind: "client"; readonly client: string }
   /** `object`: the point of its object, whose newest event is meant where that one is gone. */
   | { readonly kind: "event"; readonly id: string; readonly object?: string }
-  /** A check, or a rule set. */
+  /** A check, a rule set or a group definition. */
   | { readonly kind: "situation"; readonly of: SituationKind; readonly name: string }
   | { readonly kind: "finding"; readonly of: SituationKind; readonly name: string; readonly id: string }
   /** Without a name: a new one. */
@@ -32,9 +32,9 @@ export interface Address {
   readonly following?: string;
 }
 
-const TABS = ["live", "clients", "checks", "rules", "try"] as const;
+const TABS = ["live", "clients", "checks", "rules", "groups", "try"] as const;
 /** The names in an address of what is opened, and of what is edited. */
-const NAMED = { checks: ["check", "edit"], rules: ["rules", "edit-rules"] } as const;
+const NAMED = { checks: ["check", "edit"], rules: ["rules", "edit-rules"], groups: ["group", "edit-group"] } as const;
 const MARKS = ["auto", "points", "clusters", "heat"] as const;
 
 /** The query of an address, with its question mark; empty for what the console shows by itself. */
@@ -69,7 +69,7 @@ export function fromQuery(text: string): Address {
       ? { kind: "client", client }
       : event !== undefined
         ? { kind: "event", id: event, ...(object === undefined ? {} : { object }) }
-        : (openedOf("checks", get) ?? openedOf("rules", get));
+        : (openedOf("checks", get) ?? openedOf("rules", get) ?? openedOf("groups", get));
   const sight = sightOf(get("at") ?? "");
   return {
     tab: TABS.find((tab) => tab === get("tab")) ?? "live",

@@ -5,32 +5,27 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 
 import { showTheme, storedTheme, THEMES } from "../shared/theme.js";
 
-import { CheckDetail } from "./checks/check.js";
-import { EditCheck } from "./checks/edit.js";
-import { FindingDetail } from "./checks/finding.js";
-import { ChecksTab } from "./checks/tab.js";
 import { ClientDetail } from "./clients/client.js";
 import { ClientsTab } from "./clients/clients.js";
 import { useConsole } from "./context.js";
 import { LiveTab } from "./live/tab.js";
 import { MapPart } from "./map/map.js";
 import type { Detail, Tab } from "./model.js";
-import { DerivedDetail, RuleSetDetail } from "./rules/detail.js";
-import { EditRules } from "./rules/edit.js";
-import { RulesTab } from "./rules/tab.js";
 import { Search } from "./search.js";
 import { NOUNS } from "./situations/list.js";
+import { PAGES } from "./situations/pages.js";
 import { TokenDialog } from "./token/dialog.js";
 import { TryTab } from "./try/tab.js";
 import { ChoiceDetail } from "./why/choice.js";
 import { EventDetail } from "./why/event.js";
-import { DerivedSign, EventName, ViolationSign } from "./why/name.js";
+import { EventName } from "./why/name.js";
 
 const TABS: readonly (readonly [Tab, string])[] = [
   ["live", "Live"],
   ["clients", "Clients"],
   ["checks", "Checks"],
   ["rules", "Rules"],
+  ["groups", "Groups"],
   ["try", "Try"],
 ];
 
@@ -164,12 +159,12 @@ function TabBody({ tab }: { readonly tab: Tab }) {
       return <LiveTab />;
     case "clients":
       return <ClientsTab />;
-    case "checks":
-      return <ChecksTab />;
-    case "rules":
-      return <RulesTab />;
     case "try":
       return <TryTab />;
+    default: {
+      const { Tab } = PAGES[tab];
+      return <Tab />;
+    }
   }
 }
 
@@ -213,19 +208,11 @@ function Heading({ detail }: { readonly detail: Detail }) {
     case "situation":
       return (
         <>
-          {detail.of === "checks" ? "Check" : "Rule set"} <bdi>{detail.name}</bdi>
+          {PAGES[detail.of].title} <bdi>{detail.name}</bdi>
         </>
       );
     case "finding":
-      return detail.of === "checks" ? (
-        <>
-          <ViolationSign /> Check <bdi>{detail.name}</bdi> is violated
-        </>
-      ) : (
-        <>
-          <DerivedSign /> Made by rules <bdi>{detail.name}</bdi>
-        </>
-      );
+      return <>{PAGES[detail.of].found(<bdi>{detail.name}</bdi>)}</>;
     case "edit":
       return (
         <>
@@ -246,19 +233,9 @@ function Body({ detail }: { readonly detail: Detail }) {
     case "client":
       return <ClientDetail client={detail.client} />;
     case "situation":
-      return detail.of === "checks" ? <CheckDetail check={detail.name} /> : <RuleSetDetail name={detail.name} />;
     case "finding":
-      return detail.of === "checks" ? (
-        <FindingDetail check={detail.name} id={detail.id} />
-      ) : (
-        <DerivedDetail name={detail.name} id={detail.id} />
-      );
     case "edit":
-      return detail.of === "checks" ? (
-        <EditCheck {...(detail.name === undefined ? {} : { check: detail.name })} />
-      ) : (
-        <EditRules {...(detail.name === undefined ? {} : { name: detail.name })} />
-      );
+      return <SituationBody detail={detail} />;
     case "sought":
       return (
         <p class="quiet">
@@ -268,4 +245,10 @@ function Body({ detail }: { readonly detail: Detail }) {
     case "choice":
       return <ChoiceDetail detail={detail} />;
   }
+}
+
+function SituationBody({ detail }: { readonly detail: Extract<Detail, { readonly of: unknown }> }) {
+  const { Detail: One, Finding, Edit } = PAGES[detail.of];
+  if (detail.kind === "situation") return <One name={detail.name} />;
+  return detail.kind === "finding" ? <Finding name={detail.name} id={detail.id} /> : <Edit name={detail.name} />;
 }

@@ -9,6 +9,8 @@ import { Access } from "./access.js";
 import { fromQuery, toQuery, type Address, type Opened, type Sight } from "./address.js";
 import type { CheckShown } from "./checks/formula.js";
 import { violationOf } from "./checks/violation.js";
+import { changeOf, type GroupDefinitionShown } from "./groups/groups.js";
+import { linesOf } from "./groups/lines.js";
 import { Clients } from "./clients/list.js";
 import { Figures } from "./live/figures.js";
 import type { Objects } from "./live/objects.js";
@@ -20,6 +22,7 @@ import { Same } from "./live/same.js";
 import { Scale } from "./live/scale.js";
 import type { Marks } from "./map/density.js";
 import type { Layer, MapView, Meaning, Picked } from "./map/view.js";
+import { placeOf } from "./place.js";
 import { derivedOf, rulesOf } from "./rules/derived.js";
 import type { RuleSetShown } from "./rules/rules.js";
 import { Situations, type SituationKind } from "./situations/list.js";
@@ -62,12 +65,22 @@ export class Console {
   readonly draft: Draft;
   readonly checks: Situations<CheckShown>;
   readonly rules: Situations<RuleSetShown>;
+  readonly groups: Situations<GroupDefinitionShown>;
+  /** Lines of groups that the map has. */
+  readonly lines = signal(0);
   /** The polygon of a check that is being written. */
   readonly outline = { shape: signal<Shape>({ form: "polygon", corners: [] }), active: signal(false) };
   readonly tab = signal<Tab>("live");
   /** What was opened, the last one on top. */
   readonly details = signal<readonly Detail[]>([]);
-  readonly layers = signal<Readonly<Record<Layer, boolean>>>({ events: true, clients: true, areas: true, trails: true, flashes: true });
+  readonly layers = signal<Readonly<Record<Layer, boolean>>>({
+    events: true,
+    clients: true,
+    areas: true,
+    groups: true,
+    trails: true,
+    flashes: true,
+  });
   /** How marks are shown. */
   readonly marks = signal<Marks | "auto">("auto");
   /** The attribute that marks have their colours by. */
@@ -105,13 +118,14 @@ export class Console {
     this.reach = new Reach(this.access);
     this.clients.onList = (clients) => this.same.learn(clients.map(({ client }) => client));
     this.clients.fresh = (client) => this.live.objects.get(this.same.pointOf(client) ?? "")?.place;
-    this.live.onEvent = ({ feature }) => this.reach.offer(feature);
+    this.live.onEvent = (feature) => this.reach.offer(feature);
     this.live.listed = (feature) => holdsText(feature, this.filter.peek());
     effect(() => {
       if (this.filter.value !== "" || this.live.rows.peek().length > 0) untracked(() => this.live.list());
     });
     this.checks = new Situations(this.access, "checks");
     this.rules = new Situations(this.access, "rules");
+    this.groups = new Situations(this.access, "groups");
     this.draft = new Draft(this.access, this.live, settings.world);
     this.#read();
     addEventListener("popstate", () => this.#read());
@@ -123,11 +137,13 @@ export class Console {
     });
     effect(() => {
       const opened = this.details.value.length > 0;
-      for (const situations of [this.checks, this.rules]) {
+      for (const situations of [this.checks, this.rules, this.groups]) {
         const isOpen = this.details.value.some(
           (each) => (each.kind === "situation" || each.kind === "edit") && each.of === situations.kind,
         );
-        situations.seen.value = isOpen || this.tab.value === situations.kind;
+        // Groups are on the map as well, and on the page of each object.
+        const isDrawn = situations.kind === "groups" && (this.layers.value.groups || opened);
+        situations.seen.value = isOpen || isDrawn || this.tab.value === situations.kind;
       }
       this.clients.seen.value = this.tab.value === "clients" || opened;
       this.draft.active.value = this.tab.value === "try";
@@ -182,10 +198,15 @@ export class Console {
       if (detail?.kind !== "client") view.draw("chosen", []);
     });
     effect(() => {
-      // Clients and areas are those of now.
+      // Clients, areas and groups are those of now.
       const past = replay.at_ms.value !== undefined;
       for (const [layer, on] of Object.entries(this.layers.value))
-        view.switch(layer as Layer, on && !(past && (layer === "clients" || layer === "areas")));
+        view.switch(layer as Layer, on && !(past && (layer === "clients" || layer === "areas" || layer === "groups")));
+    });
+    effect(() => {
+      const lines = linesOf(this.groups.list.value ?? []);
+      this.lines.value = lines.length;
+      view.link(lines);
     });
     effect(() => {
       if (!this.draft.active.value) drawing.finish();
@@ -349,7 +370,7 @@ export class Console {
     this.details.value = [...this.details.value.slice(1 - BACK), this.#meant(detail)];
   }
 
-  /** An event that tells a finding is opened as one, and the client of a check or of a rule set as that. */
+  /** An event that tells a finding is opened as one, and the client of a check, a rule set or a group definition as that. */
   #meant(detail: Detail): Detail {
     const { find } = this.live.violations;
     if (detail.kind === "event") {
@@ -357,9 +378,11 @@ export class Console {
       if (violation !== undefined) return { kind: "finding", of: "checks", name: violation.check, id: violation.id };
       const derived = derivedOf(detail.feature, find);
       if (derived !== undefined) return { kind: "finding", of: "rules", name: derived.rules, id: derived.id };
+      const change = changeOf(detail.feature);
+      if (change !== undefined) return { kind: "finding", of: "groups", name: change.definition, id: change.id };
     }
     if (detail.kind === "client") {
-      const [, of, name] = /^~(checks|rules)\/(.+)$/s.exec(detail.client) ?? [];
+      const [, of, name] = /^~(checks|rules|groups)\/(.+)$/s.exec(detail.client) ?? [];
       if (of !== undefined && name !== undefined) return { kind: "situation", of: of as SituationKind, name };
     }
     return detail;
@@ -388,8 +411,4 @@ function openedOf(detail: Detail, objects: Objects): Opened | undefined {
   if (detail.kind === "sought") return { ...detail, kind: "event" };
   const object = objects.idOf(detail.feature);
   return { kind: "event", id: String(detail.feature.id), ...(object === undefined ? {} : { object }) };
-}
-
-export function placeOf({ geometry: { coordinates } }: Pick<DeliveredFeature, "geometry">): Place {
-  return [coordinates[0], coordinates[1]];
 }

@@ -32,6 +32,10 @@ test("an address says what is shown, and says it again", () => {
     { kind: "finding", of: "rules", name: "traffic", id: "1f-2" },
     { kind: "edit", of: "rules" },
     { kind: "edit", of: "rules", name: "traffic" },
+    { kind: "situation", of: "groups", name: "pick/up" },
+    { kind: "finding", of: "groups", name: "pickup", id: "1f-2" },
+    { kind: "edit", of: "groups" },
+    { kind: "edit", of: "groups", name: "pickup" },
   ];
   for (const each of opened)
     expect(fromQuery(toQuery({ ...plain, tab: "checks", opened: each }))).toEqual({ ...plain, tab: "checks", opened: each });

@@ -36,7 +36,7 @@ test("it is drawn with a line from each event that it follows from, where that i
   if (derived === undefined) throw new Error("rules made it");
   const { features, labels } = drawingOf(planeOf("geodetic"), derived);
   expect(features.map(({ geometry }) => geometry.type)).toEqual(["Point", "Point", "Point", "LineString"]);
-  expect(features.every(({ properties }) => properties?.["derived"] === true)).toBe(true);
+  expect(features.every(({ properties }) => properties?.["as"] === "derived")).toBe(true);
   expect(labels.map(({ text }) => text)).toEqual(["111 m"]);
 });
 

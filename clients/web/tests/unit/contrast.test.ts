@@ -29,7 +29,7 @@ const pairs = [
   ...["--text", "--accent"].map((text) => [text, "--accent-soft", 4.5] as const),
   ...["--text", "--bad"].map((text) => [text, "--bad-soft", 4.5] as const),
   ["--on-accent", "--accent", 4.5] as const,
-  ...["--map-violation", "--map-derived"].flatMap((text) => surfaces.map((surface) => [text, surface, 4.5] as const)),
+  ...["--map-violation", "--map-derived", "--map-group"].flatMap((text) => surfaces.map((surface) => [text, surface, 4.5] as const)),
   ...surfaces.map((surface) => ["--line-strong", surface, 3] as const),
   ...[
     "--map-object",
@@ -37,6 +37,7 @@ const pairs = [
     "--map-match",
     "--map-violation",
     "--map-derived",
+    "--map-group",
     "--map-area",
     ...Array.from({ length: 14 }, (_, at) => `--map-c${at}`),
   ].map((shape) => [shape, "--map-ground", 3] as const),

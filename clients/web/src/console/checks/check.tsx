@@ -1,14 +1,13 @@
 // A check that was opened: what it does, what it asks for, and what it has found.
 
 import { useConsole } from "../context.js";
-import { areaWords } from "../map/areas.js";
-import { Findings, Pair, SituationDetail } from "../situations/detail.js";
-import { metres, span, valueText } from "../words.js";
+import { FilterWords, Findings, Pair, SituationDetail } from "../situations/detail.js";
+import { span } from "../words.js";
 import { subjectOf } from "../why/name.js";
 import { ACTIONS, formulaText, type CheckShown } from "./formula.js";
 import { violationOf, violationWords } from "./violation.js";
 
-export function CheckDetail({ check: name }: { readonly check: string }) {
+export function CheckDetail({ name }: { readonly name: string }) {
   const { checks, live, settings } = useConsole();
   const { violations, objects } = live;
   return (
@@ -42,12 +41,7 @@ function DocumentPart({ check: { contexts, formula, clock: by, on_violation = "t
       <dl class="pairs">
         {Object.entries(contexts).map(([name, { where, area, for_s }]) => (
           <Pair key={name} name={name}>
-            events of the last {span(for_s)}, {areaWords(area, metres)}
-            {where !== undefined && (
-              <code class="where">
-                <bdi>{valueText(where, 1000)}</bdi>
-              </code>
-            )}
+            events of the last {span(for_s)}, <FilterWords where={where} area={area} />
           </Pair>
         ))}
         <Pair name="clock">{by === "event" ? "the time that events say" : "when events arrive"}</Pair>

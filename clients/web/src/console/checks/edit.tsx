@@ -5,8 +5,7 @@ import { useEffect } from "preact/hooks";
 import type { Fault } from "nearcast";
 
 import { useConsole } from "../context.js";
-import { EditorField, NameField } from "../situations/editor-field.js";
-import { placesInDocument, readDocument } from "../situations/pointers.js";
+import { Choices, DocumentField, EditSituation, OtherFaults, SituationForm, TextField } from "../situations/edit.js";
 import { useSaving } from "../situations/save.js";
 import { Numbers } from "../try/area.js";
 import { missing } from "../try/shape.js";
@@ -15,11 +14,8 @@ import { presetDocument, presetFormula, PRESETS, presetWhole, type Preset, type 
 
 const EMPTY = { contexts: { recent: { for_s: 60 } }, formula: { forall: "a", in: "recent", that: "a.speed >= 0" } };
 
-export function EditCheck({ check }: { readonly check?: string }) {
-  const { checks } = useConsole();
-  const shown = check === undefined ? undefined : checks.get(check);
-  if (check !== undefined && shown === undefined) return <p class="quiet">{checks.why.value ?? "Asking…"}</p>;
-  return <EditForm {...(shown === undefined ? {} : { shown })} />;
+export function EditCheck({ name }: { readonly name: string | undefined }) {
+  return <EditSituation of={useConsole().checks} name={name} form={EditForm} />;
 }
 
 /** The members of a check that are its own, as they are sent. */
@@ -36,7 +32,8 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
   const clock = useSignal<"arrival" | "event">("arrival");
   const action = useSignal<keyof typeof ACTIONS>("tell");
   const text = useSignal(JSON.stringify(shown === undefined ? EMPTY : documentOf(shown), null, 2));
-  const { faults, problem, save } = useSaving(checks, "empty sets");
+  const saving = useSaving(checks, "empty sets");
+  const { faults, save, read } = saving;
   const corners = outline.shape.value.form === "polygon" ? outline.shape.value.corners : [];
   const chosen = preset.value;
   useEffect(() => () => void (outline.active.value = false), []);
@@ -48,15 +45,8 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
     ...(action.value === "tell" ? {} : { on_violation: action.value }),
   });
   const submit = async (): Promise<void> => {
-    let document: unknown = chosen === undefined ? undefined : { ...presetDocument(chosen, values.value, corners), ...common() };
-    if (chosen === undefined) {
-      const read = readDocument(text.value);
-      if ("fault" in read) {
-        faults.value = [{ pointer: "", detail: read.fault.detail }];
-        return;
-      }
-      document = read.document;
-    }
+    const document = chosen === undefined ? read(text.value)?.document : { ...presetDocument(chosen, values.value, corners), ...common() };
+    if (document === undefined) return;
     await save(name.value.trim(), document, shown !== undefined);
   };
   const asDocument = (): void => {
@@ -65,48 +55,23 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
     faults.value = [];
   };
   return (
-    <form
-      id="edit-check"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void submit();
-      }}
-    >
+    <SituationForm saving={saving} shown={shown} name={name} example="jump" submit={submit}>
       {shown === undefined && (
-        <>
-          <NameField placeholder="jump" value={name.value} change={(changed) => (name.value = changed)} />
-          <div class="forms" role="group" aria-label="Kind of check">
-            {PRESETS.map((each) => (
-              <button
-                key={each.name}
-                type="button"
-                aria-pressed={chosen === each}
-                onClick={() => {
-                  preset.value = each;
-                  faults.value = [];
-                }}
-              >
-                {each.title}
-              </button>
-            ))}
-            <button type="button" aria-pressed={chosen === undefined} onClick={asDocument}>
-              Document
-            </button>
-          </div>
-        </>
+        <Choices
+          label="Kind of check"
+          choices={[...PRESETS.map((each) => [each, each.title] as const), [undefined, "Document"]]}
+          chosen={chosen}
+          choose={(choice) => {
+            if (choice === undefined) asDocument();
+            else preset.value = choice;
+            faults.value = [];
+          }}
+        />
       )}
       {chosen === undefined ? (
-        <EditorField
-          id="document"
-          label="Document"
-          language="json"
-          text={text.value}
-          change={(changed) => (text.value = changed)}
-          faults={faults.value}
-          placesIn={placesInDocument}
-        >
+        <DocumentField text={text} faults={faults.value}>
           <code>contexts</code> are sets of recent events, <code>formula</code> is what has to hold for them.
-        </EditorField>
+        </DocumentField>
       ) : (
         <>
           <p>{chosen.says}</p>
@@ -146,14 +111,7 @@ function EditForm({ shown }: { readonly shown?: CheckShown }) {
           </button>
         </>
       )}
-      {shown !== undefined && <p class="quiet">A check that is replaced begins with empty sets.</p>}
-      <p class="bad" role="alert">
-        {problem.value}
-      </p>
-      <button type="submit" class="primary">
-        {shown === undefined ? "Put it in force" : "Replace it"}
-      </button>
-    </form>
+    </SituationForm>
   );
 }
 
@@ -168,48 +126,31 @@ function PresetFields({
   readonly change: (values: Values) => void;
   readonly faults: readonly Fault[];
 }) {
-  const { live } = useConsole();
-  const known = live.attributes.list().map(({ name }) => name);
-  const faultOf = (name: string): string | undefined => faults.find(({ pointer }) => pointer === `/${name}`)?.detail;
-  const elsewhere = faults.filter(({ pointer }) => !preset.fields.some(({ name }) => pointer === `/${name}`));
+  const pointers = preset.fields.map(({ name }) => `/${name}`);
   return (
     <>
-      {preset.fields.map(({ name, label, kind, example }) => {
-        const fault = faultOf(name);
-        const value = values[name] ?? "";
-        return (
-          <div key={name} class="field">
-            <label for={`check-${name}`}>{label}</label>
-            <input
-              id={`check-${name}`}
-              autocomplete="off"
-              placeholder={example}
-              required
-              {...(kind === "attribute" ? { list: "check-attributes" } : { inputMode: "decimal" as const })}
-              aria-invalid={fault !== undefined}
-              value={value}
-              onInput={({ currentTarget }) => change({ ...values, [name]: currentTarget.value })}
-            />
-            {fault !== undefined && <span class="bad">{fault}</span>}
-            {kind === "attribute" && value.trim() !== "" && known.length > 0 && !known.includes(value.trim()) && (
-              <span class="warn">No event so far has {value.trim()}. Is it spelt like that?</span>
-            )}
-          </div>
-        );
-      })}
-      <datalist id="check-attributes">
-        {known.map((name) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-      {preset.name === "outside" && <OutlineField />}
-      {elsewhere.map(({ pointer, detail }) => (
-        <p key={pointer + detail} class="bad">
-          <code>{pointer}</code> {detail}
-        </p>
+      {preset.fields.map(({ name, label, kind, example }) => (
+        <TextField
+          key={name}
+          id={`check-${name}`}
+          label={label}
+          placeholder={example}
+          required
+          {...(kind === "attribute" ? { attributes: true, unknown: unknownAttribute } : { inputMode: "decimal" })}
+          value={values[name] ?? ""}
+          change={(changed) => change({ ...values, [name]: changed })}
+          faults={faults.filter(({ pointer }) => pointer === `/${name}`).map(({ detail }) => detail)}
+        />
       ))}
+      {preset.name === "outside" && <OutlineField />}
+      <OtherFaults faults={faults.filter(({ pointer }) => !pointers.includes(pointer))} />
     </>
   );
+}
+
+function unknownAttribute(written: string, known: readonly string[]): readonly string[] {
+  const name = written.trim();
+  return name === "" || known.includes(name) ? [] : [name];
 }
 
 /** The polygon that events are to be within. */

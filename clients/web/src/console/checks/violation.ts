@@ -4,15 +4,9 @@ import type { DeliveredFeature } from "nearcast";
 
 import { findingOf, idsOf } from "../../shared/finding.js";
 import { distance_m, type Place, type Plane } from "../../shared/map/plane.js";
+import { placeOf } from "../place.js";
+import { boundOf, type Bound, type Find } from "../situations/bound.js";
 import { clock, metres, span } from "../words.js";
-
-/** An event that a finding binds. */
-export interface Bound {
-  readonly variable: string;
-  readonly id: string;
-  /** The event itself; absent where the page has not seen it. */
-  readonly feature?: DeliveredFeature;
-}
 
 export interface Violation {
   readonly id: string;
@@ -24,30 +18,17 @@ export interface Violation {
   readonly bound: readonly Bound[];
 }
 
-/** What is known of an event by its id. */
-export type Find = (id: string) => DeliveredFeature | undefined;
-
 /** Reads the event that tells a finding; `undefined` of any other event. */
 export function violationOf(feature: DeliveredFeature, find: Find): Violation | undefined {
   const finding = findingOf(feature);
   if (finding === undefined) return undefined;
   const [x, y] = feature.geometry.coordinates;
-  return { id: String(feature.id), check: finding.check, time: feature.time, place: [x, y], bound: boundOf(finding.bindings, find) };
-}
-
-/** The events of bindings: ids by variables. */
-export function boundOf(bindings: unknown, find: Find): Bound[] {
-  const bound = idsOf(bindings).map(([variable, id]): Bound => {
-    const feature = find(id);
-    return { variable, id, ...(feature === undefined ? {} : { feature }) };
-  });
-  const time = ({ feature }: Bound): number => (feature === undefined ? 0 : Date.parse(feature.time));
-  return bound.sort((one, other) => time(one) - time(other));
+  return { id: String(feature.id), check: finding.check, time: feature.time, place: [x, y], bound: boundOf(idsOf(finding.bindings), find) };
 }
 
 /** The events of each link of a refused event. */
 export function linksOf(links: readonly unknown[], find: Find): (readonly Bound[])[] {
-  return links.map((link) => boundOf(link, find));
+  return links.map((link) => boundOf(idsOf(link), find));
 }
 
 export interface Step {
@@ -57,8 +38,10 @@ export interface Step {
 
 /** From one event to the next: how far, and in which time. */
 export function stepOf(world: Plane["world"], one: DeliveredFeature, other: DeliveredFeature): Step {
-  const [from, to] = [one, other].map(({ geometry: { coordinates } }): Place => [coordinates[0], coordinates[1]]) as [Place, Place];
-  return { metres: distance_m(world, from, to), seconds: Math.abs(Date.parse(other.time) - Date.parse(one.time)) / 1000 };
+  return {
+    metres: distance_m(world, placeOf(one), placeOf(other)),
+    seconds: Math.abs(Date.parse(other.time) - Date.parse(one.time)) / 1000,
+  };
 }
 
 /** `9.2 km in 31 s: 297 m/s`. */

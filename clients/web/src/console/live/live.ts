@@ -6,6 +6,7 @@ import { Closed, ProblemError, type DeliveredFeature, type Message, type Session
 import { connectOn } from "../../../../typescript/src/connect.js";
 import { brokerUrl } from "../../shared/pages.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
+import { changeOf } from "../groups/groups.js";
 import { Attributes } from "./attributes.js";
 import { Feed, type FeedRow } from "./feed.js";
 import { Objects, type Seen } from "./objects.js";
@@ -63,7 +64,7 @@ export class Live {
   /** Whether an event is for the list. */
   listed: (feature: DeliveredFeature) => boolean = () => true;
   /** Hears of each event after it is shown. */
-  onEvent: (seen: Seen) => void = () => undefined;
+  onEvent: (feature: DeliveredFeature) => void = () => undefined;
   #shown: Shown | undefined;
   #session: Session | undefined;
   #came = 0;
@@ -230,9 +231,14 @@ export class Live {
     if (matched) this.#matched += 1;
     const found = this.violations.take(message.feature, now_ms);
     const concerned = found?.point === undefined ? undefined : this.objects.get(found.point);
-    if (concerned !== undefined) {
-      // It is shown at the mark of the object that it is about, and has none of its own.
-      this.#shown?.put(concerned);
+    const ofGroup = changeOf(message.feature)?.group !== undefined;
+    if (concerned !== undefined || ofGroup) {
+      // It is shown at the marks of the objects that it is about, and has none of its own.
+      if (concerned !== undefined) this.#shown?.put(concerned);
+      if (ofGroup) {
+        this.violations.learn(message.feature, undefined, message.violates ?? [], now_ms);
+        this.onEvent(message.feature);
+      }
       if (!this.paused.value && this.listed(message.feature)) this.#feed.offer(message.feature, matched);
       return;
     }
@@ -240,7 +246,7 @@ export class Live {
     if (found === undefined) this.violations.learn(message.feature, seen.id, message.violates ?? [], now_ms);
     if (gone !== undefined) this.#shown?.remove(gone);
     this.#shown?.put(seen);
-    this.onEvent(seen);
+    this.onEvent(seen.feature);
     if (!this.paused.value && this.listed(seen.feature)) this.#feed.offer(seen.feature, matched);
     if (this.#learnt < LEARNT) {
       this.#learnt += 1;

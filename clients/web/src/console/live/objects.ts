@@ -42,6 +42,11 @@ export function attributeOf(properties: Readonly<Record<string, unknown>> | null
   return value;
 }
 
+/** The points that an object may have by its name: its key, or the id of its event. */
+export function pointsOf(name: string): readonly string[] {
+  return [`k${name}`, `i${name}`];
+}
+
 /** Points by their ids, in the order in which they were heard of. */
 export class Objects {
   readonly #bounds: typeof BOUNDS;
@@ -64,6 +69,21 @@ export class Objects {
 
   get(id: string): Seen | undefined {
     return this.#seen.get(id);
+  }
+
+  /** What is there of an object by its name. */
+  named(name: string): Seen | undefined {
+    for (const point of pointsOf(name)) {
+      const seen = this.#seen.get(point);
+      if (seen !== undefined) return seen;
+    }
+    return undefined;
+  }
+
+  /** Names of so many objects, the newest first. */
+  names(most: number): string[] {
+    const named = this.newest().filter(({ feature: { key, ttl_s } }) => key !== undefined || ttl_s !== undefined);
+    return named.slice(0, most).map(({ feature: { key, id } }) => key ?? String(id));
   }
 
   /** What is there of an event, if that is the newest of its object. */

@@ -5,6 +5,7 @@ import { useEffect } from "preact/hooks";
 
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
+import { holding } from "../rows.js";
 import { clock, count, counted, duration, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES } from "./figures.js";
@@ -139,13 +140,7 @@ function Feed() {
         />
       </div>
       {rows.value.length === 0 && (console.filter.value === "" ? <NoEvents /> : <p class="quiet">No event like that so far.</p>)}
-      <ol
-        class="rows"
-        onPointerEnter={() => (held.value = true)}
-        onPointerLeave={() => (held.value = false)}
-        onFocusCapture={() => (held.value = true)}
-        onBlurCapture={() => (held.value = false)}
-      >
+      <ol class="rows" {...holding((holds) => (held.value = holds))}>
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
         {rows.value.map(({ feature, matched }, place) => (
           <li key={place}>

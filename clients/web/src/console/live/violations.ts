@@ -14,8 +14,8 @@ export const MARKED_MS = 30_000;
 
 interface Known {
   readonly feature: DeliveredFeature;
-  /** Of its mark. */
-  readonly point: string;
+  /** Of its mark, if it has one. */
+  readonly point: string | undefined;
   violates: readonly string[];
 }
 
@@ -32,12 +32,12 @@ export class Violations {
   readonly count = signal(0);
 
   /** Remembers an event, and which checks its frame says that it violates. */
-  learn(feature: DeliveredFeature, point: string, violates: readonly string[], now_ms: number): void {
+  learn(feature: DeliveredFeature, point: string | undefined, violates: readonly string[], now_ms: number): void {
     const id = String(feature.id);
     this.#known.delete(id);
     this.#known.set(id, { feature, point, violates });
     if (this.#known.size > KNOWN) this.#known.delete(first(this.#known));
-    for (const check of violates) this.#mark(point, check, now_ms);
+    if (point !== undefined) for (const check of violates) this.#mark(point, check, now_ms);
   }
 
   /** Takes an event that tells a finding: tells it, and the mark that it concerns. `undefined` of any other event. */

@@ -50,12 +50,13 @@ export class AnswerLayer {
     });
     base.onTheme(() => {
       const by = (opacity: number): ExpressionSpecification => [
-        "case",
-        ["has", "derived"],
+        "match",
+        ["get", "as"],
+        "derived",
         css("--map-derived", opacity),
-        HOLDS,
-        css("--good", opacity),
-        css("--bad", opacity),
+        "group",
+        css("--map-group", opacity),
+        ["case", HOLDS, css("--good", opacity), css("--bad", opacity)],
       ];
       map.setPaintProperty("why-fill", "fill-color", by(0.12));
       map.setPaintProperty("why-corridor", "line-color", by(0.2));
@@ -71,9 +72,9 @@ export class AnswerLayer {
     this.#labels = [];
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
-    this.#labels = drawing.labels.map(({ at, text, holds, derived }) => {
+    this.#labels = drawing.labels.map(({ at, text, holds, as }) => {
       const element = document.createElement("div");
-      element.className = `why-label ${derived === true ? "derived" : holds === true ? "good" : "bad"}`;
+      element.className = `why-label ${as ?? (holds === true ? "good" : "bad")}`;
       element.textContent = text;
       return new Marker({ element }).setLngLat([at[0], at[1]]).addTo(map);
     });

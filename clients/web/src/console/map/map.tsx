@@ -6,6 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { stateOf } from "../clients/list.js";
+import { LINES } from "../groups/lines.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { clock, count, counted, valueText } from "../words.js";
 import type { Marks } from "./density.js";
@@ -63,6 +64,7 @@ const LAYERS: readonly (readonly [Layer, string])[] = [
   ["events", "Events"],
   ["clients", "Clients"],
   ["areas", "Areas"],
+  ["groups", "Groups"],
 ];
 const MOTIONS: readonly (readonly [Layer, string])[] = [
   ["trails", "Trails"],
@@ -77,17 +79,20 @@ const MARKS: readonly (readonly [Marks | "auto", string])[] = [
 
 function Layers() {
   const console = useConsole();
-  const { live, clients, draft, settings } = console;
+  const { live, clients, draft, settings, groups } = console;
+  const definitions = groups.list.value ?? [];
+  const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value,
     clients: clients.places.value + clients.merged.value,
     areas: clients.areas.value,
+    groups: standing,
   };
   return (
     <div class="layers">
       <fieldset>
         <legend class="visually-hidden">What the map shows</legend>
-        {LAYERS.map(([layer, label]) => (
+        {LAYERS.filter(([layer]) => layer !== "groups" || definitions.length > 0).map(([layer, label]) => (
           <LayerSwitch key={layer} layer={layer} label={label} count={counts[layer]} />
         ))}
       </fieldset>
@@ -112,6 +117,7 @@ function Layers() {
           </output>
         </p>
       )}
+      {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
       {clients.tooMany.value && <p class="quiet">Zoom in to see areas around clients.</p>}
       {settings.round_m === 0 && clients.list.value.length > 1 && (
         <p class="quiet hidden-positions">

@@ -10,11 +10,12 @@ import { Points, type PointLook } from "../../shared/map/points.js";
 import type { PageSettings } from "../../shared/pages.js";
 import type { Shown } from "../live/live.js";
 import type { Sight } from "../address.js";
-import type { Seen } from "../live/objects.js";
+import { pointsOf, type Seen } from "../live/objects.js";
 import type { Report } from "../live/past.js";
 import { AnswerLayer } from "./answer.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
+import { Lines } from "./lines.js";
 import type { Spot } from "./walk.js";
 
 const LOOKS: readonly PointLook[] = [
@@ -37,7 +38,7 @@ const VIOLATION = 6;
 const DERIVED = 7;
 
 /** What can be switched. */
-export type Layer = "events" | "clients" | "areas" | "trails" | "flashes";
+export type Layer = "events" | "clients" | "areas" | "groups" | "trails" | "flashes";
 
 /** Marks glide for so long at most, and leave trails that are seen for so long. */
 const MOTION = { glide_s: 4, trail_s: 40 };
@@ -88,9 +89,17 @@ export class MapView implements Shown {
   /** An answer to Why. */
   readonly answer: AnswerLayer;
   readonly #density: Density;
+  readonly #lines: Lines;
   readonly #flashes: Flashes;
   #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false, derived: () => false };
-  #switched: Readonly<Record<Layer, boolean>> = { events: true, clients: true, areas: true, trails: true, flashes: true };
+  #switched: Readonly<Record<Layer, boolean>> = {
+    events: true,
+    clients: true,
+    areas: true,
+    groups: true,
+    trails: true,
+    flashes: true,
+  };
   /** What was chosen; by itself the map goes by its zoom. */
   #marks: Marks | "auto" = "auto";
   #tool: Tool | undefined;
@@ -108,6 +117,7 @@ export class MapView implements Shown {
     this.#events = new Points(LOOKS, MOTION).addTo(base);
     this.#density = new Density(base, this.#events, () => (this.#switched.events ? this.marks : "points"));
     this.#flashes = new Flashes(base);
+    this.#lines = new Lines(base, this.#events);
     this.#addShapes("areas", "--map-area", 0.08);
     this.#addShapes("chosen", "--accent", 0.16);
     this.#addShapes("draft", "--map-match", 0.12);
@@ -240,6 +250,7 @@ export class MapView implements Shown {
 
   #turn(): void {
     this.#events.visible = this.#switched.events && this.marks === "points";
+    this.#lines.visible = this.#switched.groups && this.marks === "points";
     this.#density.draw();
   }
 
@@ -251,6 +262,11 @@ export class MapView implements Shown {
       return at === undefined ? [] : [at];
     });
     this.#flashes.add(this.#base.plane.toMap(place), to);
+  }
+
+  /** Draws lines between objects, by their names. */
+  link(lines: readonly (readonly [one: string, other: string])[]): void {
+    this.#lines.lines = lines.map(([one, other]) => [pointsOf(one), pointsOf(other)] as const);
   }
 
   /** The marks that are on the screen. Costs O(points). */
@@ -339,7 +355,7 @@ export class MapView implements Shown {
 
   switch(layer: Layer, on: boolean): void {
     this.#switched = { ...this.#switched, [layer]: on };
-    if (layer === "events") this.#turn();
+    if (layer === "events" || layer === "groups") this.#turn();
     else if (layer === "trails") {
       if (this.#events.trails !== undefined) this.#events.trails.on = on;
       this.#events.repaint();

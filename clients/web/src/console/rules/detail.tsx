@@ -1,15 +1,12 @@
 // A rule set that was opened, and an event that it made.
 
-import { useEffect } from "preact/hooks";
-
 import { useConsole } from "../context.js";
-import { areaWords } from "../map/areas.js";
-import { placeOf } from "../model.js";
-import { Findings, FoundBy, Pair, SituationDetail, useFinding } from "../situations/detail.js";
+import { BoundEvents } from "../situations/bound-events.js";
+import { FilterWords, Findings, FindingPage, Pair, SituationDetail } from "../situations/detail.js";
 import { EventDetail } from "../why/event.js";
-import { EventName, EventSummary, nameOf } from "../why/name.js";
-import { clock, metres, span, valueText } from "../words.js";
-import { derivedOf, drawingOf, type Origin } from "./derived.js";
+import { EventSummary, nameOf } from "../why/name.js";
+import { span, valueText } from "../words.js";
+import { derivedOf, drawingOf } from "./derived.js";
 import type { RuleSetShown } from "./rules.js";
 
 export function RuleSetDetail({ name }: { readonly name: string }) {
@@ -45,12 +42,7 @@ function DocumentPart({ shown: { facts, program, clock: by, publish = {} } }: { 
       <dl class="pairs">
         {Object.entries(facts).map(([name, { where, area, args = [], for_s }]) => (
           <Pair key={name} name={`${name}(${args.join(", ")})`}>
-            {for_s === undefined ? "for ever" : `for ${span(for_s)}`}, {areaWords(area, metres)}
-            {where !== undefined && (
-              <code class="where">
-                <bdi>{valueText(where, 1000)}</bdi>
-              </code>
-            )}
+            {for_s === undefined ? "for ever" : `for ${span(for_s)}`}, <FilterWords where={where} area={area} />
           </Pair>
         ))}
         <Pair name="clock">{by === "event" ? "the time that events say" : "when events arrive"}</Pair>
@@ -75,63 +67,31 @@ function DocumentPart({ shown: { facts, program, clock: by, publish = {} } }: { 
 
 /** An event that a rule set made: what it follows from, in words and on the map, and what else there is to say of it. */
 export function DerivedDetail({ name, id }: { readonly name: string; readonly id: string }) {
-  const { rules, live, view } = useConsole();
+  const { rules, live } = useConsole();
   const { find } = live.violations;
   const known = find(id);
-  const { found, problem } = useFinding(rules, name, id, known === undefined ? undefined : derivedOf(known, find), (feature) =>
-    derivedOf(feature, find),
-  );
-  const map = view.value;
-  useEffect(() => {
-    if (map === undefined || found === undefined) return;
-    map.answer.show(drawingOf(map.base.plane, found));
-    return () => map.answer.show(undefined);
-  }, [map, found]);
   return (
-    <>
-      <FoundBy of={rules} name={name} time={found?.time} />
-      {problem !== undefined && <p class="warn">{problem}</p>}
-      {found === undefined && problem === undefined && <p class="quiet">Asking…</p>}
-      {found !== undefined && (
+    <FindingPage
+      of={rules}
+      name={name}
+      id={id}
+      known={known === undefined ? undefined : derivedOf(known, find)}
+      read={(feature) => derivedOf(feature, find)}
+      drawingOf={drawingOf}
+    >
+      {({ feature, origins }) => (
         <>
           <section class="origins" aria-labelledby="origins">
             <h3 id="origins">It follows from</h3>
-            <Origins origins={found.origins} />
+            {origins.length === 0 ? (
+              <p class="quiet">Events that this token does not permit to see, or none.</p>
+            ) : (
+              <BoundEvents bound={origins} />
+            )}
           </section>
-          <EventDetail feature={found.feature} />
+          <EventDetail feature={feature} />
         </>
       )}
-    </>
-  );
-}
-
-function Origins({ origins }: { readonly origins: readonly Origin[] }) {
-  const console = useConsole();
-  if (origins.length === 0) return <p class="quiet">Events that this token does not permit to see, or none.</p>;
-  return (
-    <ol class="bound">
-      {origins.map(({ id, feature }) => (
-        <li key={id}>
-          {feature === undefined ? (
-            <p>
-              <bdi>{id}</bdi> <span class="quiet">came before this page was opened, or too long ago for it</span>
-            </p>
-          ) : (
-            <>
-              <p>
-                <button type="button" class="link" onClick={() => console.open({ kind: "event", feature })}>
-                  <EventName feature={feature} />
-                </button>{" "}
-                <span class="quiet numbers">{clock(feature.time)}</span>{" "}
-                <button type="button" class="small" onClick={() => console.view.value?.goTo(placeOf(feature))}>
-                  Show
-                </button>
-              </p>
-              <EventSummary feature={feature} />
-            </>
-          )}
-        </li>
-      ))}
-    </ol>
+    </FindingPage>
   );
 }

@@ -1,21 +1,23 @@
-// What a check and a rule set that was opened have in common: what it does, what is done with it, and what it has found.
+// What checks, rule sets and group definitions that were opened have in common: what one does, what is done with it, and what it has found.
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { DeliveredFeature } from "nearcast";
 
+import type { Plane } from "../../shared/map/plane.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
-import { clock, count, counted } from "../words.js";
+import { areaWords, type AreaShown } from "../map/areas.js";
+import type { WhyDrawing } from "../why/drawing.js";
+import { clock, count, counted, metres, valueText } from "../words.js";
+import { Rows } from "../rows.js";
 import { NOUNS, stateOf, type Situation, type Situations } from "./list.js";
 import { ActivityFacts } from "./tab.js";
 
 const EVERY_MS = 3000;
 /** The number of findings that the broker keeps. */
 const KEPT = 1000;
-/** Rows that are shown at once. */
-const ROWS = 50;
 
 export function SituationDetail<Shown extends Situation>({
   of,
@@ -59,7 +61,7 @@ export function SituationDetail<Shown extends Situation>({
             <span class={`state ${word.replace(" ", "-")}`}>{word}</span> <span class={word === "problem" ? "bad" : "quiet"}>{why}</span>
           </span>
         </div>
-        <ActivityFacts activity={shown.activity} all />
+        <ActivityFacts of={of.kind} activity={shown.activity} all />
         <div class="buttons">
           <button type="button" onClick={() => void change("POST", paused ? "/resume" : "/pause")}>
             {paused ? "Resume" : "Pause"}
@@ -100,6 +102,20 @@ export function Pair({ name, children }: { readonly name: string; readonly child
   );
 }
 
+/** Which events something takes: where, and by which condition. */
+export function FilterWords({ where, area }: { readonly where: unknown; readonly area: AreaShown | undefined }) {
+  return (
+    <>
+      {areaWords(area, metres)}
+      {where !== undefined && (
+        <code class="where">
+          <bdi>{valueText(where, 1000)}</bdi>
+        </code>
+      )}
+    </>
+  );
+}
+
 /** Findings as they are by now. */
 export function Findings<Shown extends Situation, Found extends { readonly id: string; readonly time: string }>({
   of,
@@ -123,7 +139,6 @@ export function Findings<Shown extends Situation, Found extends { readonly id: s
   const { access } = console;
   const found = useSignal<readonly Found[] | undefined>(undefined);
   const problem = useSignal<string | undefined>(undefined);
-  const rows = useSignal(ROWS);
   // Rows stand still while somebody points at them or is among them.
   const held = useRef(false);
   useEffect(() => {
@@ -158,14 +173,8 @@ export function Findings<Shown extends Situation, Found extends { readonly id: s
           <p class="quiet" role="status">
             {list.length < KEPT ? `${counted(list.length, "finding")}, the newest first` : `The newest ${count(KEPT)}`}
           </p>
-          <ol
-            class="rows received"
-            onPointerEnter={() => (held.current = true)}
-            onPointerLeave={() => (held.current = false)}
-            onFocusCapture={() => (held.current = true)}
-            onBlurCapture={() => (held.current = false)}
-          >
-            {list.slice(0, rows.value).map((each) => (
+          <Rows list={list} hold={(holds) => (held.current = holds)}>
+            {(each) => (
               <li key={each.id}>
                 <button type="button" class="row" onClick={() => console.visit({ kind: "finding", of: of.kind, name, id: each.id })}>
                   <span class="numbers quiet">{clock(each.time)}</span>
@@ -175,28 +184,34 @@ export function Findings<Shown extends Situation, Found extends { readonly id: s
                   {summaryOf(each)}
                 </button>
               </li>
-            ))}
-          </ol>
-          {list.length > rows.value && (
-            <button type="button" onClick={() => (rows.value += ROWS)}>
-              Show {Math.min(ROWS, list.length - rows.value)} more
-            </button>
-          )}
+            )}
+          </Rows>
         </>
       )}
     </section>
   );
 }
 
-/** A finding that an address names: as the page has seen it, else as the broker keeps it. */
-export function useFinding<Shown extends Situation, Found>(
-  of: Situations<Shown>,
-  name: string,
-  id: string,
-  known: Found | undefined,
-  read: (feature: DeliveredFeature) => Found | undefined,
-): { readonly found: Found | undefined; readonly problem: string | undefined } {
-  const { access } = useConsole();
+/** A finding that an address names, as the page has seen it, else as the broker keeps it; while it is open the map shows it. */
+export function FindingPage<Shown extends Situation, Found extends { readonly time: string }>({
+  of,
+  name,
+  id,
+  known,
+  read,
+  drawingOf,
+  children,
+}: {
+  readonly of: Situations<Shown>;
+  readonly name: string;
+  readonly id: string;
+  readonly known: Found | undefined;
+  /** Reads a finding; `undefined` of what is none. */
+  readonly read: (feature: DeliveredFeature) => Found | undefined;
+  readonly drawingOf: (plane: Plane, found: Found) => WhyDrawing;
+  readonly children: (found: Found) => ComponentChildren;
+}) {
+  const console = useConsole();
   const found = useSignal<Found | undefined>(known);
   const problem = useSignal<string | undefined>(undefined);
   useEffect(() => {
@@ -204,7 +219,7 @@ export function useFinding<Shown extends Situation, Found>(
     const stop = new AbortController();
     const look = async (): Promise<void> => {
       try {
-        const features = (await access.call(of.path(name, "/findings"), { signal: stop.signal })) as readonly DeliveredFeature[];
+        const features = (await console.access.call(of.path(name, "/findings"), { signal: stop.signal })) as readonly DeliveredFeature[];
         const feature = features.find((each) => String(each.id) === id);
         found.value = feature === undefined ? undefined : read(feature);
         if (found.value === undefined) problem.value = `It is not among the newest findings of this ${NOUNS[of.kind]} any more.`;
@@ -215,32 +230,29 @@ export function useFinding<Shown extends Situation, Found>(
     void look();
     return () => stop.abort();
   }, [name, id]);
-  return { found: found.value, problem: problem.value };
-}
-
-/** What found it, with a link there, and when. */
-export function FoundBy({
-  of,
-  name,
-  time,
-}: {
-  readonly of: Situations<Situation>;
-  readonly name: string;
-  readonly time: string | undefined;
-}) {
-  const console = useConsole();
+  const [map, shown] = [console.view.value, found.value];
+  useEffect(() => {
+    if (map === undefined || shown === undefined) return;
+    map.answer.show(drawingOf(map.base.plane, shown));
+    return () => map.answer.show(undefined);
+  }, [map, shown]);
   return (
-    <p>
-      {of.kind === "checks" ? "Found" : "Made"} by {NOUNS[of.kind]}{" "}
-      <button type="button" class="link" onClick={() => console.open({ kind: "situation", of: of.kind, name })}>
-        <bdi>{name}</bdi>
-      </button>
-      {time !== undefined && (
-        <span class="quiet">
-          {" "}
-          at <time dateTime={time}>{clock(time)}</time>
-        </span>
-      )}
-    </p>
+    <>
+      <p>
+        {of.kind === "rules" ? "Made" : "Found"} by {NOUNS[of.kind]}{" "}
+        <button type="button" class="link" onClick={() => console.open({ kind: "situation", of: of.kind, name })}>
+          <bdi>{name}</bdi>
+        </button>
+        {shown !== undefined && (
+          <span class="quiet">
+            {" "}
+            at <time dateTime={shown.time}>{clock(shown.time)}</time>
+          </span>
+        )}
+      </p>
+      {problem.value !== undefined && <p class="warn">{problem.value}</p>}
+      {shown === undefined && problem.value === undefined && <p class="quiet">Asking…</p>}
+      {shown !== undefined && children(shown)}
+    </>
   );
 }

@@ -71,28 +71,3 @@ export function EditorField({
     </section>
   );
 }
-
-/** The name of a new check or rule set. */
-export function NameField({
-  placeholder,
-  value,
-  change,
-}: {
-  readonly placeholder: string;
-  readonly value: string;
-  readonly change: (name: string) => void;
-}) {
-  return (
-    <div class="field">
-      <label for="situation-name">Name</label>
-      <input
-        id="situation-name"
-        required
-        autocomplete="off"
-        placeholder={placeholder}
-        value={value}
-        onInput={({ currentTarget }) => change(currentTarget.value)}
-      />
-    </div>
-  );
-}

@@ -1,14 +1,14 @@
-// The checks, or the rule sets, that there are, with what they do.
+// The checks, rule sets or group definitions that there are, with what they do.
 
 import { effect, signal } from "@preact/signals";
 
 import { reasonOf, statusOf, type Access } from "../access.js";
 
 /** What there is that finds something in events, as the broker's addresses have it. */
-export type SituationKind = "checks" | "rules";
+export type SituationKind = "checks" | "rules" | "groups";
 
 /** What one of them is called. */
-export const NOUNS = { checks: "check", rules: "rule set" } as const;
+export const NOUNS = { checks: "check", rules: "rule set", groups: "group definition" } as const;
 
 export interface Activity {
   readonly inputs: number;
@@ -25,11 +25,14 @@ export interface Activity {
   readonly restarts: number;
   /** Of a rule set: how many are in its store. */
   readonly constraints?: number;
+  /** Of a group definition: how many live objects are candidates of each role, and how many of these have partners in the other roles. */
+  readonly candidates?: Readonly<Record<string, number>>;
+  readonly consistent?: Readonly<Record<string, number>>;
   readonly paused: boolean;
   readonly problem?: string;
 }
 
-/** What checks and rule sets have in common. */
+/** What they have in common. */
 export interface Situation {
   readonly name: string;
   readonly activity: Activity;
@@ -65,6 +68,7 @@ export class Situations<Shown extends Situation> {
   async look(): Promise<void> {
     clearTimeout(this.#timer);
     const turn = ++this.#turn;
+    let refused = false;
     if (!document.hidden && this.#access.usable.peek()) {
       try {
         const list = (await this.#access.call(`v1/${this.kind}`)) as readonly Shown[];
@@ -73,13 +77,14 @@ export class Situations<Shown extends Situation> {
         this.why.value = undefined;
       } catch (error) {
         if (turn !== this.#turn) return;
-        this.why.value =
-          statusOf(error) === 403
-            ? `This token does not permit to see ${NOUNS[this.kind]}s: that takes the scope admin.`
-            : `There is no list now: ${reasonOf(error)}.`;
+        refused = statusOf(error) === 403;
+        this.why.value = refused
+          ? `This token does not permit to see ${NOUNS[this.kind]}s: that takes the scope admin.`
+          : `There is no list now: ${reasonOf(error)}.`;
       }
     }
-    if (this.seen.peek() && turn === this.#turn) this.#timer = setTimeout(() => void this.look(), SEEN_MS);
+    // What this token does not permit it will not permit later.
+    if (this.seen.peek() && turn === this.#turn && !refused) this.#timer = setTimeout(() => void this.look(), SEEN_MS);
   }
 
   get(name: string): Shown | undefined {

@@ -1,4 +1,4 @@
-// A check or a rule set on its way to the broker, with what that finds wrong.
+// A check, a rule set or a group definition on its way to the broker, with what that finds wrong.
 
 import { useSignal, type Signal } from "@preact/signals";
 import type { Fault } from "nearcast";
@@ -7,15 +7,21 @@ import { HttpProblem } from "../../shared/http.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { NOUNS, type Situation, type Situations } from "./list.js";
+import { readDocument } from "./pointers.js";
 
-export interface Saving {
+export interface Saving<Shown extends Situation> {
+  readonly of: Situations<Shown>;
+  /** What one begins with that takes the place of another. */
+  readonly empty: string;
   readonly faults: Signal<readonly Fault[]>;
   readonly problem: Signal<string | undefined>;
   /** Puts it in force, and shows it. One of the same name is replaced when that is asked for once more; `replaces` says that it is meant. */
   readonly save: (name: string, document: unknown, replaces: boolean) => Promise<void>;
+  /** Reads a document; `undefined` where it is no JSON, which is told then. */
+  readonly read: (text: string) => { readonly document: unknown } | undefined;
 }
 
-export function useSaving<Shown extends Situation>(of: Situations<Shown>, empty: string): Saving {
+export function useSaving<Shown extends Situation>(of: Situations<Shown>, empty: string): Saving<Shown> {
   const console = useConsole();
   const faults = useSignal<readonly Fault[]>([]);
   const problem = useSignal<string | undefined>(undefined);
@@ -38,5 +44,11 @@ export function useSaving<Shown extends Situation>(of: Situations<Shown>, empty:
       problem.value = statusOf(error) === 403 ? `This token does not permit it: ${reasonOf(error)}` : `Not saved: ${reasonOf(error)}`;
     }
   };
-  return { faults, problem, save };
+  const read = (text: string): { readonly document: unknown } | undefined => {
+    const found = readDocument(text);
+    if (!("fault" in found)) return found;
+    faults.value = [{ pointer: "", detail: found.fault.detail }];
+    return undefined;
+  };
+  return { of, empty, faults, problem, save, read };
 }

@@ -1,10 +1,10 @@
-// A list of checks or of rule sets.
+// A list of checks, of rule sets or of group definitions.
 
 import type { ComponentChildren } from "preact";
 
 import { useConsole } from "../context.js";
 import { count, duration } from "../words.js";
-import { NOUNS, stateOf, type Activity, type Situation, type Situations } from "./list.js";
+import { NOUNS, stateOf, type Activity, type Situation, type SituationKind, type Situations } from "./list.js";
 
 export function SituationsTab<Shown extends Situation>({
   of,
@@ -12,6 +12,7 @@ export function SituationsTab<Shown extends Situation>({
   says,
   none,
   lineOf,
+  children,
 }: {
   readonly of: Situations<Shown>;
   readonly title: string;
@@ -20,6 +21,8 @@ export function SituationsTab<Shown extends Situation>({
   readonly none: ComponentChildren;
   /** What one of them says, on a line. */
   readonly lineOf: (shown: Shown) => string;
+  /** What else there is to see of one. */
+  readonly children?: (shown: Shown) => ComponentChildren;
 }) {
   const console = useConsole();
   const { kind } = of;
@@ -59,7 +62,8 @@ export function SituationsTab<Shown extends Situation>({
               <code class="where" title={lineOf(shown)}>
                 <bdi>{lineOf(shown)}</bdi>
               </code>
-              <ActivityFacts activity={shown.activity} />
+              <ActivityFacts of={kind} activity={shown.activity} />
+              {children?.(shown)}
             </li>
           );
         })}
@@ -68,20 +72,31 @@ export function SituationsTab<Shown extends Situation>({
   );
 }
 
-/** What a check or a rule set has done. */
-export function ActivityFacts({ activity, all = false }: { readonly activity: Activity; readonly all?: boolean }) {
+/** What its evaluations are. */
+const EVALUATIONS = { checks: "evaluations", rules: "facts", groups: "changes" } as const;
+
+/** What one has done. */
+export function ActivityFacts({
+  of,
+  activity,
+  all = false,
+}: {
+  readonly of: SituationKind;
+  readonly activity: Activity;
+  readonly all?: boolean;
+}) {
   const { inputs, evaluations, published, queued, mean_us, p99_us, dropped, marked, passed, ahead, restarts, engine, constraints } =
     activity;
   const facts: (readonly [string, string])[] = [
     ["inputs", count(inputs)],
-    [constraints === undefined ? "evaluations" : "facts", count(evaluations)],
+    [EVALUATIONS[of], count(evaluations)],
     ["published", count(published)],
   ];
   if (constraints !== undefined) facts.push(["in the store", count(constraints)]);
   facts.push(["queued", count(queued)], ["mean", duration(mean_us / 1e6)], ["p99", duration(p99_us / 1e6)]);
   if (all || dropped > 0) facts.push(["dropped", count(dropped)]);
   // Only checks see events before they go on.
-  const holds = all && constraints === undefined;
+  const holds = all && of === "checks";
   if (holds || marked > 0) facts.push(["marked", count(marked)]);
   if (holds || passed > 0) facts.push(["passed", count(passed)]);
   if (ahead > 0) facts.push(["dated ahead", count(ahead)]);

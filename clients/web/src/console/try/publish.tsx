@@ -8,7 +8,7 @@ import type { DeliveredFeature } from "nearcast";
 import { HttpProblem } from "../../shared/http.js";
 import type { Place } from "../../shared/map/plane.js";
 import { randomName, reasonOf, statusOf } from "../access.js";
-import { BoundEvents } from "../checks/finding.js";
+import { ViolatingEvents } from "../checks/finding.js";
 import { linksOf } from "../checks/violation.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
@@ -183,7 +183,7 @@ export function PublishPart() {
               Held back by check <bdi>{refusal.value?.check}</bdi>:{" "}
               {bound.length === 1 ? "this event breaks it." : "these events do not fit together."}
             </p>
-            <BoundEvents bound={bound} />
+            <ViolatingEvents bound={bound} />
           </div>
         ))}
         <button type="submit" class="primary">

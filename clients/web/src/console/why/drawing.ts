@@ -8,14 +8,14 @@ import { shapesOf, type AreaShown } from "../map/areas.js";
 import { metres } from "../words.js";
 
 export interface WhyDrawing {
-  /** Shapes and lines, each with `holds`, or `derived` where it shows what a rule set made. */
+  /** Shapes and lines, each with `holds`, or with `as` where it shows what a rule set made, or a group. */
   readonly features: readonly Feature[];
   /** A text at a place of the map, in degrees. */
   readonly labels: readonly {
     readonly at: readonly [number, number];
     readonly text: string;
     readonly holds?: boolean;
-    readonly derived?: boolean;
+    readonly as?: "derived" | "group";
   }[];
 }
 

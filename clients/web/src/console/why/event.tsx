@@ -7,9 +7,10 @@ import type { DeliveredFeature, EventDeliveries } from "nearcast";
 import { degrees } from "../../shared/degrees.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
-import { BoundEvents } from "../checks/finding.js";
+import { ViolatingEvents } from "../checks/finding.js";
+import { ObjectGroups } from "../groups/detail.js";
 import { FollowButton } from "../follow.js";
-import { placeOf } from "../model.js";
+import { placeOf } from "../place.js";
 import { clock, counted, span, valueText } from "../words.js";
 import { WhyForm } from "./form.js";
 import { ViolationSign } from "./name.js";
@@ -19,6 +20,7 @@ export function EventDetail({ feature }: { readonly feature: DeliveredFeature })
     <>
       <EventFacts feature={feature} />
       <ViolatedPart id={String(feature.id)} />
+      {(feature.key !== undefined || feature.ttl_s !== undefined) && <ObjectGroups object={feature.key ?? String(feature.id)} />}
       <WhoGotIt id={feature.id} />
       <section aria-labelledby="why">
         <h3 id="why">Why does a client get it, or not?</h3>
@@ -135,7 +137,7 @@ function ViolatedPart({ id }: { readonly id: string }) {
             </button>
             ):
           </p>
-          <BoundEvents bound={violation.bound} />
+          <ViolatingEvents bound={violation.bound} />
         </div>
       ))}
     </section>

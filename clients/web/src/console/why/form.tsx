@@ -8,7 +8,7 @@ import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
 import { conditionWords } from "../clients/subscription.js";
-import { placeOf } from "../model.js";
+import { placeOf } from "../place.js";
 import { clock, valueText } from "../words.js";
 import { whyDrawing } from "./drawing.js";
 import { nameOf } from "./name.js";
@@ -193,7 +193,7 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
 
 const MARKS = { yes: ["✓", "holds"], no: ["✗", "does not hold"], unknown: ["?", "unknown"] } as const;
 
-function Mark({ mark }: { readonly mark: keyof typeof MARKS }) {
+export function Mark({ mark }: { readonly mark: keyof typeof MARKS }) {
   const [sign, word] = MARKS[mark];
   return (
     <span class={`sign ${mark}`} role="img" aria-label={word}>

@@ -2,6 +2,7 @@ import type { DeliveredFeature } from "nearcast";
 
 import { useConsole } from "../context.js";
 import { violationOf, violationWords, type Violation } from "../checks/violation.js";
+import { changeOf, objectsOf } from "../groups/groups.js";
 import { attributeOf } from "../live/objects.js";
 import { rulesOf } from "../rules/derived.js";
 import { counted, valueText } from "../words.js";
@@ -22,7 +23,7 @@ export function nameOf(feature: DeliveredFeature, attribute: string | undefined)
 
 /** What an event is called: its key, its object, or its id. */
 export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
-  const { live } = useConsole();
+  const { live, groups } = useConsole();
   const { attribute } = live.objects;
   const violation = violationOf(feature, live.violations.find);
   if (violation !== undefined) {
@@ -36,6 +37,18 @@ export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
     return (
       <>
         <DerivedSign /> <bdi>{nameOf(feature, attribute)}</bdi>
+      </>
+    );
+  }
+  const change = changeOf(feature);
+  if (change !== undefined) {
+    return (
+      <>
+        <GroupSign /> <bdi>{change.definition}</bdi>
+        {change.group !== undefined && ": "}
+        {change.group !== undefined && (
+          <bdi>{objectsOf(change.group, Object.keys(groups.get(change.definition)?.roles ?? {})).join(" · ")}</bdi>
+        )}
       </>
     );
   }
@@ -56,6 +69,8 @@ export function EventSummary({ feature }: { readonly feature: DeliveredFeature }
   const { live, settings } = useConsole();
   const violation = live.violations.get(String(feature.id)) ?? violationOf(feature, live.violations.find);
   if (violation !== undefined) return <span class="summary numbers">{violationWords(violation, settings.world)}</span>;
+  const change = changeOf(feature);
+  if (change !== undefined) return <span class="summary">{change.transition}</span>;
   const shown = Object.entries((feature.properties as Record<string, unknown> | null) ?? {})
     .filter(([name]) => name !== live.objects.attribute)
     .slice(0, 4);
@@ -78,4 +93,9 @@ export function ViolationSign() {
 /** The sign of what a rule set made, as the map has it. */
 export function DerivedSign() {
   return <span class="sample derived" role="img" aria-label="derived" />;
+}
+
+/** The sign of a group, as the map has it. */
+export function GroupSign() {
+  return <span class="sample groups" role="img" aria-label="group" />;
 }

@@ -71,6 +71,8 @@ export class Points {
   /** In parts of the world a second: of the fastest point lately, and since when that is counted. */
   #speed = { before: 0, now: 0, since_ms: 0 };
 
+  /** Hears whenever they have been drawn. */
+  onDrawn: () => void = () => undefined;
   readonly #glide_s: number;
   /** Lines behind the points; absent where there are none. */
   readonly trails: Trails | undefined;
@@ -163,20 +165,27 @@ export class Points {
 
   /** Calls with where each point is on the screen, in CSS pixels. Costs O(points). */
   eachOnScreen(call: (x: number, y: number, id: string) => void): void {
-    const map = this.#base?.map;
-    if (map === undefined || this.#origin === undefined) return;
+    const screen = this.screen();
+    for (const id of this.#ids) {
+      const at = screen(id);
+      if (at !== undefined) call(at[0], at[1], id);
+    }
+  }
+
+  /** Where points are on the screen now, in CSS pixels, by their ids. */
+  screen(): (id: string) => readonly [x: number, y: number] | undefined {
+    const [map, origin] = [this.#base?.map, this.#origin];
+    if (map === undefined || origin === undefined) return () => undefined;
     const centre = MercatorCoordinate.fromLngLat(map.getCenter());
     const world_px = 512 * 2 ** map.getZoom();
     const { clientWidth, clientHeight } = map.getCanvas();
     const now = this.#now();
-    for (let place = 0; place < this.#ids.length; place++) {
+    return (id) => {
+      const place = this.#places.get(id);
+      if (place === undefined) return undefined;
       const [x, y] = this.#at(place, now);
-      call(
-        (x + this.#origin[0] - centre.x) * world_px + clientWidth / 2,
-        (y + this.#origin[1] - centre.y) * world_px + clientHeight / 2,
-        this.#ids[place] ?? "",
-      );
-    }
+      return [(x + origin[0] - centre.x) * world_px + clientWidth / 2, (y + origin[1] - centre.y) * world_px + clientHeight / 2];
+    };
   }
 
   remove(id: string): void {
@@ -294,6 +303,7 @@ export class Points {
     const [base, canvas, painter] = [this.#base, this.#canvas, this.#painter];
     if (base === undefined || canvas === undefined || painter === undefined) return;
     this.#drawn_ms = performance.now();
+    this.onDrawn();
     const { map, colour } = base;
     const some = this.#visible && this.#origin !== undefined && this.#ids.length > 0;
     // An empty canvas costs what a full one does when the page is put together.

@@ -1,0 +1,60 @@
+// The events that a finding is about, in a list.
+
+import type { DeliveredFeature } from "nearcast";
+
+import { useConsole } from "../context.js";
+import { placeOf } from "../place.js";
+import { EventName, EventSummary } from "../why/name.js";
+import { clock } from "../words.js";
+import type { Bound } from "./bound.js";
+
+export function BoundEvents({
+  bound,
+  between,
+}: {
+  readonly bound: readonly Bound[];
+  /** What lies between an event and the next. */
+  readonly between?: (one: DeliveredFeature, other: DeliveredFeature) => string;
+}) {
+  const console = useConsole();
+  return (
+    <ol class="bound">
+      {bound.map(({ variable, id, feature }, index) => {
+        const before = bound[index - 1]?.feature;
+        return (
+          <li key={`${variable} ${id}`}>
+            {between !== undefined && feature !== undefined && before !== undefined && (
+              <p class="step numbers">
+                <span aria-hidden="true">↓ </span>
+                {between(before, feature)}
+              </p>
+            )}
+            <p>
+              {variable !== undefined && (
+                <>
+                  <code>{variable}</code>{" "}
+                </>
+              )}
+              {feature === undefined ? (
+                <>
+                  <bdi>{id}</bdi> <span class="quiet">came before this page was opened, or too long ago for it</span>
+                </>
+              ) : (
+                <>
+                  <button type="button" class="link" onClick={() => console.open({ kind: "event", feature })}>
+                    <EventName feature={feature} />
+                  </button>{" "}
+                  <span class="quiet numbers">{clock(feature.time)}</span>{" "}
+                  <button type="button" class="small" onClick={() => console.view.value?.goTo(placeOf(feature))}>
+                    Show
+                  </button>
+                </>
+              )}
+            </p>
+            {feature !== undefined && <EventSummary feature={feature} />}
+          </li>
+        );
+      })}
+    </ol>
+  );
+}
