@@ -12,10 +12,13 @@ import { NoEvents } from "./empty.js";
 import { RATES } from "./rates.js";
 
 export function LiveTab() {
+  // Before the first event, how to make one matters more than lines at 0.
+  const isNew = useConsole().figures.shown.value?.stats.events === 0;
   return (
     <>
+      {isNew && <NoEvents />}
       <FiguresPart />
-      <Feed />
+      <Feed isNew={isNew} />
     </>
   );
 }
@@ -90,7 +93,7 @@ function FiguresPart() {
   );
 }
 
-function Feed() {
+function Feed({ isNew }: { readonly isNew: boolean }) {
   const console = useConsole();
   const { live, access } = console;
   // Rows stand still while somebody points at them or is among them. Where there are none, nobody is: a button that goes away leaves the
@@ -132,13 +135,27 @@ function Feed() {
         <input
           type="search"
           aria-label="Filter events"
-          placeholder="Filter: text, or status=1"
+          placeholder="Filter this list: text, or status=1"
           autocomplete="off"
           value={console.filter.value}
           onInput={({ currentTarget }) => (console.filter.value = currentTarget.value)}
         />
       </div>
-      {rows.value.length === 0 && (console.filter.value === "" ? <NoEvents /> : <p class="quiet">No event like that so far.</p>)}
+      {rows.value.length === 0 &&
+        (console.filter.value === "" ? (
+          isNew ? (
+            <p class="quiet">Events are listed here as they come.</p>
+          ) : (
+            <NoEvents />
+          )
+        ) : (
+          <p class="quiet">
+            No event like that so far. The map shows all.{" "}
+            <button type="button" class="link" onClick={() => (console.filter.value = "")}>
+              Clear the filter
+            </button>
+          </p>
+        ))}
       <ol
         class="rows"
         onPointerEnter={() => (held.value = true)}
@@ -160,40 +177,6 @@ function Feed() {
           </li>
         ))}
       </ol>
-      <ObjectChoice />
     </section>
-  );
-}
-
-function ObjectChoice() {
-  const console = useConsole();
-  const { live } = console;
-  const chosen = useSignal(live.objects.attribute ?? "");
-  const names = useSignal(live.attributes.list());
-  // The list is made anew when somebody is about to choose.
-  const renew = (): void => void (names.value = live.attributes.list());
-  return (
-    <div class="choice">
-      <label for="object">One mark per</label>
-      <select
-        id="object"
-        value={chosen.value}
-        onPointerDown={renew}
-        onFocus={renew}
-        onChange={({ currentTarget: { value } }) => {
-          chosen.value = value;
-          console.tellApartBy(value === "" ? undefined : value);
-        }}
-      >
-        <option value="">key of the event</option>
-        {[...new Set([chosen.value, ...names.value.map(({ name }) => name)])]
-          .filter((name) => name !== "")
-          .map((name) => (
-            <option key={name} value={name}>
-              key or {name}
-            </option>
-          ))}
-      </select>
-    </div>
   );
 }

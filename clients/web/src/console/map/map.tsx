@@ -9,6 +9,7 @@ import { stateOf } from "../clients/list.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { clock, count, counted, valueText } from "../words.js";
 import type { Marks } from "./density.js";
+import { ObjectChoice } from "./object-choice.js";
 import { Time } from "./time.js";
 import type { Layer } from "./view.js";
 import { Walker, WalkerRing } from "./walker.js";
@@ -192,6 +193,7 @@ function Display() {
           ))}
         </select>
       </div>
+      <ObjectChoice />
       {MOTIONS.map(([layer, label]) => (
         <LayerSwitch key={layer} layer={layer} label={label} />
       ))}
