@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
-import { clock, count, counted, duration, span } from "../words.js";
+import { clock, count, counted, duration, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES } from "./figures.js";
 import { NoEvents } from "./empty.js";
@@ -166,7 +166,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
         {rows.value.map(({ feature, matched }, place) => (
           <li key={place}>
-            <button type="button" class="row" onClick={() => console.open({ kind: "event", feature })}>
+            <button type="button" class="row" title={moment(feature.time)} onClick={() => console.open({ kind: "event", feature })}>
               <span class="numbers quiet">{clock(feature.time)}</span>
               <span class="name">
                 {matched && <span class="sample match" role="img" aria-label="matches the draft" />}
