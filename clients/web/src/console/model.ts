@@ -168,9 +168,12 @@ export class Console {
     setInterval(() => this.#renew(view), RENEW_MS);
     setInterval(() => view.fade(), FADE_MS);
     this.reach.show(
-      ({ geometry: { coordinates } }) =>
-        this.live.came_per_s.peek() < QUIET_PER_S ||
-        this.clients.mayReach(view.base.plane.toMap([coordinates[0], coordinates[1]]), this.reach.watched),
+      (feature) => {
+        const place = view.base.plane.toMap(placeOf(feature));
+        const { watched } = this.reach;
+        const one = watched === undefined ? undefined : this.clients.mayReachOne(watched, place);
+        return one ?? (this.live.came_per_s.peek() < QUIET_PER_S || this.clients.mayReach(place));
+      },
       (feature, clients) => {
         if (replay.at_ms.peek() !== undefined) return;
         view.flash(

@@ -22,25 +22,47 @@ interface Hit {
   readonly open: () => void;
 }
 
-/** Clients and events whose name or values have a text. */
+/** How well a text fits: 0 where a word of it is meant, 1 where one begins so, 2 where it stands anywhere, and `undefined` where it does not. */
+export function fitOf(text: string, wanted: string): 0 | 1 | 2 | undefined {
+  const lower = text.toLowerCase();
+  let best: 1 | 2 | undefined;
+  for (let at = lower.indexOf(wanted); at >= 0; at = lower.indexOf(wanted, at + 1)) {
+    if (WORD.test(lower[at - 1] ?? "")) best ??= 2;
+    else if (WORD.test(lower[at + wanted.length] ?? "")) best = 1;
+    else return 0;
+  }
+  return best;
+}
+
+const WORD = /[\p{L}\p{N}]/u;
+
+/** Clients and events whose name or values have a text, those that fit best first. */
 function hitsOf(console: Console, text: string): Hit[] {
   const wanted = text.toLowerCase();
   const { clients, live } = console;
-  const found: Hit[] = clients.list
-    .peek()
-    .filter(({ client }) => client.toLowerCase().includes(wanted))
-    .slice(0, LISTED)
-    .map(({ client }) => ({ kind: "client", name: client, detail: "", open: () => console.visit({ kind: "client", client }) }));
-  let events = 0;
-  for (const { feature, object } of live.objects.newest()) {
-    const name = nameOf(feature, live.objects.attribute);
-    const values = Object.values((feature.properties as Record<string, unknown> | null) ?? {}).map((value) => valueText(value, 60));
-    if (![name, String(feature.id), ...values].some((each) => each.toLowerCase().includes(wanted))) continue;
+  const { attribute } = live.objects;
+  const named = clients.list.peek().flatMap(({ client }) => {
+    const fit = fitOf(client, wanted);
+    return fit === undefined
+      ? []
+      : [{ fit, kind: "client", name: client, detail: "", open: () => console.visit({ kind: "client", client }) }];
+  });
+  const seen = live.objects.newest().flatMap(({ feature, object }) => {
+    const values = Object.entries((feature.properties as Record<string, unknown> | null) ?? {}).filter(([name]) => name !== attribute);
+    const name = nameOf(feature, attribute);
+    const told = values.some(([, value]) =>
+      typeof value === "string" ? value.toLowerCase().includes(wanted) : valueText(value) === wanted,
+    );
+    const fit = fitOf(name, wanted) ?? (told || String(feature.id).toLowerCase().startsWith(wanted) ? 3 : undefined);
+    if (fit === undefined) return [];
+    const detail = values
+      .slice(0, 3)
+      .map(([of, value]) => `${of} ${valueText(value, 60)}`)
+      .join(" · ");
     const kind = object === undefined ? "event" : "object";
-    found.push({ kind, name, detail: values.slice(0, 3).join(" · "), open: () => console.visit({ kind: "event", feature }) });
-    if (++events >= LISTED) break;
-  }
-  return found;
+    return [{ fit, kind, name, detail, open: () => console.visit({ kind: "event", feature }) }];
+  });
+  return [named, seen].flatMap((found) => found.sort((one, other) => one.fit - other.fit).slice(0, LISTED));
 }
 
 /** A coordinate pair that somebody has pasted, longitude first as everywhere on the wire. */

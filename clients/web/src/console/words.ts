@@ -45,3 +45,10 @@ export function clock(time: string): string {
   const date = new Date(time);
   return Number.isNaN(date.getTime()) ? time : date.toLocaleTimeString("en-GB");
 }
+
+/** The same with its date where that is another day's: replayed events are older than they look. */
+export function moment(time: string): string {
+  const date = new Date(time);
+  const isOther = !Number.isNaN(date.getTime()) && date.toDateString() !== new Date().toDateString();
+  return isOther ? `${clock(time)}, ${date.toLocaleDateString("en-CA")}` : clock(time);
+}

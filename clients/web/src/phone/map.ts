@@ -26,7 +26,7 @@ export interface PhoneMap {
 const EVENT_LOOKS = [
   { colour: "--map-object", shape: "disc", size: 13 },
   { colour: "--map-object", shape: "ring", size: 10 },
-  { colour: "--map-object", shape: "ring", size: 30 },
+  { colour: "--map-object", shape: "both", size: 28 },
   { colour: "--map-object", shape: "ring", size: 22 },
   // The same of those whose place may be wrong.
   { colour: "--map-violation", shape: "triangle", size: 22 },

@@ -57,6 +57,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
   expect(await newest.textContent()).toBe(before);
 
   await page.getByRole("checkbox", { name: /Events/ }).uncheck();
+  await page.getByText("Display", { exact: true }).click();
   await page.getByLabel("One mark per").selectOption("");
   await numberOf(page.locator("[data-layer=events]"), (count) => count > 0, "events of their own");
   await expect.poll(() => page.locator(".feed .row").count()).toBeGreaterThan(2);

@@ -79,7 +79,7 @@ describe.runIf(existsSync(program))("Firefox", () => {
     await publish(served.broker, [feature("Seen on the phone", HERE, { priority: "alarm" }, { depth_cm: 40 })]);
     await seen(page, "Seen on the phone");
     await page.locator(".line").click();
-    await seen(page, "Way there");
+    await seen(page, "Directions");
     await page.keyboard.press("Escape");
     await seen(page, "Events near you");
     if (areBuilt) await page.waitForFunction(async () => (await navigator.serviceWorker.ready).active?.state === "activated");

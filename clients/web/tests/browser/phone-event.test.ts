@@ -57,7 +57,7 @@ test("a line says the name, then where, then the rest; the event says everything
   expect(pairs.map(([label]) => label).slice(4)).toEqual(["Published", "Until", "Place"]);
   await expect.poll(() => page.locator(".detail .whereabouts").textContent()).toMatch(/^31\d m east · (just now|\d+ s ago)$/);
   const [lon, lat] = [here[0] + 0.004, here[1]];
-  const way = page.getByRole("link", { name: "Way there" });
+  const way = page.getByRole("link", { name: "Directions" });
   await expect.poll(() => way.getAttribute("href")).toBe(`geo:${lat},${lon}?q=${lat},${lon}(Road%20closed)`);
   await expect.poll(() => page.getByRole("link", { name: "https://example.org/works?id=7" }).getAttribute("rel")).toContain("noopener");
   // To the system's sheet where there is one, which is the browser's own, and to the clipboard where there is none.

@@ -4,6 +4,7 @@ import { useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { SubscriptionDocument } from "nearcast";
 
+import type { Place } from "../../shared/map/plane.js";
 import { degrees } from "../../shared/degrees.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
@@ -55,6 +56,7 @@ export function ClientDetail({ client }: { readonly client: string }) {
       (documents.value ?? []).flatMap(({ filters }) => filters.flatMap(({ area }) => shapesOf(map.base.plane, area, at))),
     );
   });
+  if (documents.value?.length === 0 && clients.knows(client) === false) return <Unknown />;
   const follows = documents.value?.some(({ filters }) =>
     filters.some(({ area }) => area !== undefined && areaWords(area, metres).includes("the client")),
   );
@@ -103,9 +105,7 @@ export function ClientDetail({ client }: { readonly client: string }) {
         <h3 id="subscriptions">Subscriptions</h3>
         {problem.value !== undefined && <p class="warn">{problem.value}</p>}
         {documents.value === undefined && problem.value === undefined && <p class="quiet">Asking…</p>}
-        {documents.value?.length === 0 && (
-          <p class="quiet">{clients.knows(client) === false ? "There is no client of this name." : "It has none."}</p>
-        )}
+        {documents.value?.length === 0 && <p class="quiet">It has none.</p>}
         {follows === true && (
           <p class="quiet">
             {place === undefined ? "Its areas around the client cannot be drawn without its position." : "Its areas move along with it."}
@@ -113,7 +113,7 @@ export function ClientDetail({ client }: { readonly client: string }) {
         )}
         <ul class="list">
           {documents.value?.map((document) => (
-            <SubscriptionItem key={document.id} document={document} />
+            <SubscriptionItem key={document.id} document={document} place={place} />
           ))}
         </ul>
       </section>
@@ -128,14 +128,54 @@ export function ClientDetail({ client }: { readonly client: string }) {
   );
 }
 
-function SubscriptionItem({ document: { id, filters, on, durable, overflow, activity } }: { readonly document: SubscriptionDocument }) {
+/** In the place of a client that does not exist, or not yet: the page shows it as soon as it does. */
+function Unknown() {
+  const console = useConsole();
+  return (
+    <div class="empty">
+      <p>
+        <strong>There is no client of this name.</strong> It appears here once it connects, subscribes or reports a position.
+      </p>
+      <p>
+        <button type="button" class="link" onClick={() => console.go("clients")}>
+          All clients
+        </button>
+      </p>
+    </div>
+  );
+}
+
+/** What becomes of deliveries to a client that is too slow. */
+const OVERFLOWS = {
+  "drop-oldest": "if it is slow, the oldest are dropped",
+  "keep-latest": "if it is slow, outdated deliveries are dropped first",
+  disconnect: "if it is slow, it is disconnected",
+};
+
+function SubscriptionItem({
+  document: { id, filters, on, durable, overflow, activity },
+  place,
+}: {
+  readonly document: SubscriptionDocument;
+  /** Where its client is. */
+  readonly place: Place | undefined;
+}) {
+  const view = useConsole().view.value;
   const { quiet, text } = activityWords(activity, Date.now());
   const told = on.length === 1 && on[0] === "event" ? "each event" : on.join(" and ");
+  const shapes = view === undefined ? [] : filters.flatMap(({ area }) => shapesOf(view.base.plane, area, place));
   return (
     <li class="subscription">
-      <h4>
-        <bdi>{id}</bdi>
-      </h4>
+      <div class="title">
+        <h4>
+          <bdi>{id}</bdi>
+        </h4>
+        {shapes.length > 0 && (
+          <button type="button" class="small" onClick={() => view?.goToShapes(shapes)}>
+            Show area
+          </button>
+        )}
+      </div>
       <ul>
         {filters.map(({ area, where }, index) => (
           <li key={index}>
@@ -151,7 +191,7 @@ function SubscriptionItem({ document: { id, filters, on, durable, overflow, acti
       <p class={quiet ? "warn" : "quiet"}>{text}</p>
       <p class="quiet">
         {told}
-        {durable && ", durable"}, {overflow}
+        {durable && ", durable"}; {OVERFLOWS[overflow]}
       </p>
     </li>
   );

@@ -7,7 +7,7 @@ import type { SubscriptionDocument } from "nearcast";
 import type { Place } from "../../shared/map/plane.js";
 import { count, span } from "../words.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
-import { shapesOf } from "../map/areas.js";
+import { boxOf, shapesOf, type Box } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
 
 /** A client as `GET /v1/clients` shows it. */
@@ -39,6 +39,9 @@ const FETCHED = 20_000;
 const STALE_MS = 60_000;
 /** A connection that was heard of since then is not called silent: the broker pings more often. */
 const SILENT_MS = 30_000;
+/** The areas of the client that somebody looks at are computed again after so long, for they move. */
+const OWN_MS = 1000;
+const EVERYWHERE: Box = [-Infinity, -Infinity, Infinity, Infinity];
 
 export class Clients {
   readonly list = signal<readonly ClientShown[]>([]);
@@ -65,7 +68,9 @@ export class Clients {
   #refused: { readonly token: string | undefined } | undefined;
   #looking = false;
   /** Around the areas that are drawn, in degrees of the map. */
-  #boxes: { readonly client: unknown; readonly box: readonly [number, number, number, number] }[] = [];
+  #boxes: readonly Box[] = [];
+  /** Around those of the client that was asked about last, drawn or not. */
+  #own: { readonly client: string; readonly made_ms: number; readonly boxes: readonly Box[] } | undefined;
   /** Says where a client is that an object on the map is, too. */
   fresh: (client: string) => Place | undefined = () => undefined;
   /** Hears which clients there are. */
@@ -92,7 +97,9 @@ export class Clients {
   /** A client's subscriptions as they are now. */
   async subscriptionsOf(client: string, signal?: AbortSignal): Promise<readonly SubscriptionDocument[]> {
     const path = `v1/clients/${encodeURIComponent(client)}/subscriptions`;
-    return (await this.#access.call(path, signal === undefined ? {} : { signal })) as readonly SubscriptionDocument[];
+    const documents = (await this.#access.call(path, signal === undefined ? {} : { signal })) as readonly SubscriptionDocument[];
+    this.#subscriptions.set(client, { count: documents.length, fetched_ms: performance.now(), documents });
+    return documents;
   }
 
   /** A client's subscriptions have changed: they are fetched and drawn again. */
@@ -113,11 +120,30 @@ export class Clients {
     return this.more.value || this.why.value !== undefined || !this.#listed ? undefined : false;
   }
 
-  /** Whether an area that is drawn, of a client where one is given and has some, may hold a place in degrees of the map. */
-  mayReach([x, y]: Place, client?: string): boolean {
-    const own = client === undefined ? [] : this.#boxes.filter((box) => box.client === client);
-    const boxes = own.length > 0 ? own : this.#boxes;
-    return boxes.some(({ box: [west, south, east, north] }) => x >= west && x <= east && y >= south && y <= north);
+  /** Whether an area that is drawn may hold a place in degrees of the map. */
+  mayReach(place: Place): boolean {
+    return this.#boxes.some((box) => holds(box, place));
+  }
+
+  /** Whether an area of this client may; `undefined` where its areas are not known. */
+  mayReachOne(client: string, place: Place): boolean | undefined {
+    const boxes = this.#boxesOf(client);
+    return boxes.length === 0 ? undefined : boxes.some((box) => holds(box, place));
+  }
+
+  /** Around a client's areas, wherever the map is. */
+  #boxesOf(client: string): readonly Box[] {
+    const now_ms = performance.now();
+    if (this.#own?.client !== client || now_ms - this.#own.made_ms > OWN_MS) {
+      const plane = this.#view?.base.plane;
+      const around = this.placeOf(client);
+      const filters = (this.#subscriptions.get(client)?.documents ?? []).flatMap((document) => document.filters);
+      const boxes = filters.flatMap(({ area }): Box[] =>
+        area === undefined ? [EVERYWHERE] : plane === undefined ? [] : shapesOf(plane, area, around).map(boxOf),
+      );
+      this.#own = { client, made_ms: now_ms, boxes };
+    }
+    return this.#own.boxes;
   }
 
   /** Where clients are, of those that are shown. */
@@ -173,7 +199,7 @@ export class Clients {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const { client, subscriptions: count } = next;
         try {
-          this.#subscriptions.set(client, { count, fetched_ms: performance.now(), documents: await this.subscriptionsOf(client) });
+          await this.subscriptionsOf(client);
         } catch (error) {
           if (statusOf(error) !== 403) throw error;
           this.#subscriptions.set(client, { count, fetched_ms: performance.now(), documents: [] });
@@ -219,22 +245,13 @@ export class Clients {
     this.tooMany.value = following.length > FOLLOWING;
     const shapes = this.tooMany.value ? still : [...still, ...following];
     this.areas.value = shapes.length;
-    this.#boxes = shapes.map((shape) => ({ client: shape.properties?.["client"] as unknown, box: boxOfShape(shape) }));
+    this.#boxes = shapes.map(boxOf);
     view.draw("areas", shapes);
   }
 }
 
-/** West, south, east, north of a shape. */
-function boxOfShape({ geometry }: Feature): [number, number, number, number] {
-  const box: [number, number, number, number] = [Infinity, Infinity, -Infinity, -Infinity];
-  const places = geometry.type === "Polygon" ? geometry.coordinates.flat() : geometry.type === "LineString" ? geometry.coordinates : [];
-  for (const [x = 0, y = 0] of places) {
-    box[0] = Math.min(box[0], x);
-    box[1] = Math.min(box[1], y);
-    box[2] = Math.max(box[2], x);
-    box[3] = Math.max(box[3], y);
-  }
-  return box;
+function holds([west, south, east, north]: Box, [x, y]: Place): boolean {
+  return x >= west && x <= east && y >= south && y <= north;
 }
 
 /** What a client is at, in a word with its reason. */

@@ -18,10 +18,12 @@ export function ReceivedPart({ client }: { readonly client: string }) {
   return (
     <section aria-labelledby="received">
       <h3 id="received">Received since you opened this</h3>
-      {rows.length === 0 && <p class="quiet">Nothing yet.</p>}
+      {rows.length === 0 && (
+        <p class="quiet">{reach.skipped.value > 0 ? "Nothing among the events that were looked at." : "Nothing yet."}</p>
+      )}
       {reach.skipped.value > 0 && (
         <p class="quiet">
-          A sample: the console asks about {ASKED_PER_S} events a second at most, and left {counted(reach.skipped.value, "event")} out.
+          A sample: the console looks at {ASKED_PER_S} events a second at most, and left {counted(reach.skipped.value, "event")} out.
         </p>
       )}
       <ol class="rows received">

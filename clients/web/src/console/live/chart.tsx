@@ -18,6 +18,8 @@ const BREAK_MS = 25_000;
 const STEPS_S = [30, 60, 120, 300, 600, 900];
 /** Points of a line; of more, the greatest of each few are drawn, so that no peak is lost. */
 const POINTS = 160;
+/** The first lines of a chart are solid, those above them dashed. */
+const SOLID = 2;
 
 /** Steps of 1, 2 or 5 times a power of ten from 0 to at least `most`. */
 export function ticksOf(most: number): number[] {
@@ -101,13 +103,15 @@ export function Chart({
             </text>
           </g>
         ))}
-        {series.map(({ name, colour, values }) => (
+        {series.map(({ name, colour, values }, at) => (
           <path
             key={name}
             d={pathOf(shown, values.slice(first), x, y)}
             fill="none"
             style={{ stroke: `var(${colour})` }}
             stroke-width="1.6"
+            // Lines of like values lie on each other: those below are seen through the gaps.
+            stroke-dasharray={at < SOLID ? undefined : "5 5"}
             stroke-linejoin="round"
             stroke-linecap="round"
           />

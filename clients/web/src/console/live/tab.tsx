@@ -6,17 +6,20 @@ import { useEffect } from "preact/hooks";
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { holding } from "../rows.js";
-import { clock, count, counted, duration, span } from "../words.js";
+import { clock, count, counted, duration, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES } from "./figures.js";
 import { NoEvents } from "./empty.js";
 import { RATES } from "./rates.js";
 
 export function LiveTab() {
+  // Before the first event, how to make one matters more than lines at 0.
+  const isNew = useConsole().figures.shown.value?.stats.events === 0;
   return (
     <>
+      {isNew && <NoEvents />}
       <FiguresPart />
-      <Feed />
+      <Feed isNew={isNew} />
     </>
   );
 }
@@ -91,7 +94,7 @@ function FiguresPart() {
   );
 }
 
-function Feed() {
+function Feed({ isNew }: { readonly isNew: boolean }) {
   const console = useConsole();
   const { live, access } = console;
   // Rows stand still while somebody points at them or is among them. Where there are none, nobody is: a button that goes away leaves the
@@ -133,18 +136,32 @@ function Feed() {
         <input
           type="search"
           aria-label="Filter events"
-          placeholder="Filter: text, or status=1"
+          placeholder="Filter this list: text, or status=1"
           autocomplete="off"
           value={console.filter.value}
           onInput={({ currentTarget }) => (console.filter.value = currentTarget.value)}
         />
       </div>
-      {rows.value.length === 0 && (console.filter.value === "" ? <NoEvents /> : <p class="quiet">No event like that so far.</p>)}
+      {rows.value.length === 0 &&
+        (console.filter.value === "" ? (
+          isNew ? (
+            <p class="quiet">Events are listed here as they come.</p>
+          ) : (
+            <NoEvents />
+          )
+        ) : (
+          <p class="quiet">
+            No event like that so far. The map shows all.{" "}
+            <button type="button" class="link" onClick={() => (console.filter.value = "")}>
+              Clear the filter
+            </button>
+          </p>
+        ))}
       <ol class="rows" {...holding((holds) => (held.value = holds))}>
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
         {rows.value.map(({ feature, matched }, place) => (
           <li key={place}>
-            <button type="button" class="row" onClick={() => console.open({ kind: "event", feature })}>
+            <button type="button" class="row" title={moment(feature.time)} onClick={() => console.open({ kind: "event", feature })}>
               <span class="numbers quiet">{clock(feature.time)}</span>
               <span class="name">
                 {matched && <span class="sample match" role="img" aria-label="matches the draft" />}
@@ -155,40 +172,6 @@ function Feed() {
           </li>
         ))}
       </ol>
-      <ObjectChoice />
     </section>
-  );
-}
-
-function ObjectChoice() {
-  const console = useConsole();
-  const { live } = console;
-  const chosen = useSignal(live.objects.attribute ?? "");
-  const names = useSignal(live.attributes.list());
-  // The list is made anew when somebody is about to choose.
-  const renew = (): void => void (names.value = live.attributes.list());
-  return (
-    <div class="choice">
-      <label for="object">One mark per</label>
-      <select
-        id="object"
-        value={chosen.value}
-        onPointerDown={renew}
-        onFocus={renew}
-        onChange={({ currentTarget: { value } }) => {
-          chosen.value = value;
-          console.tellApartBy(value === "" ? undefined : value);
-        }}
-      >
-        <option value="">key of the event</option>
-        {[...new Set([chosen.value, ...names.value.map(({ name }) => name)])]
-          .filter((name) => name !== "")
-          .map((name) => (
-            <option key={name} value={name}>
-              key or {name}
-            </option>
-          ))}
-      </select>
-    </div>
   );
 }

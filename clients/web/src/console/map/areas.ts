@@ -50,6 +50,22 @@ export function shapesOf(
   return [polygon([circleRing(plane, middle, radius_m)], properties)];
 }
 
+/** West, south, east and north. */
+export type Box = [number, number, number, number];
+
+/** The bounds of a shape. */
+export function boxOf({ geometry }: Feature): Box {
+  const box: Box = [Infinity, Infinity, -Infinity, -Infinity];
+  const places = geometry.type === "Polygon" ? geometry.coordinates.flat() : geometry.type === "LineString" ? geometry.coordinates : [];
+  for (const [x = 0, y = 0] of places) {
+    box[0] = Math.min(box[0], x);
+    box[1] = Math.min(box[1], y);
+    box[2] = Math.max(box[2], x);
+    box[3] = Math.max(box[3], y);
+  }
+  return box;
+}
+
 function polygon(coordinates: Position[][], properties: Record<string, unknown>): Feature {
   return { type: "Feature", properties, geometry: { type: "Polygon", coordinates } };
 }

@@ -8,8 +8,9 @@ import { useConsole } from "../context.js";
 import { stateOf } from "../clients/list.js";
 import { LINES } from "../groups/lines.js";
 import { EventName, EventSummary } from "../why/name.js";
-import { clock, count, counted, valueText } from "../words.js";
+import { count, counted, moment, valueText } from "../words.js";
 import type { Marks } from "./density.js";
+import { ObjectChoice } from "./object-choice.js";
 import { Time } from "./time.js";
 import type { Layer } from "./view.js";
 import { Walker, WalkerRing } from "./walker.js";
@@ -51,6 +52,7 @@ export function MapPart() {
         <button type="button" aria-label="Fit to the data" title="Fit to the data" onClick={() => console.showAll()}>
           <svg aria-hidden="true" viewBox="0 0 16 16" width="16" height="16">
             <path d="M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4" fill="none" stroke="currentColor" stroke-width="1.6" />
+            <path d="M5 6.5h3v3H5zM9 9h2v2H9z" fill="currentColor" />
           </svg>
         </button>
         <Walker />
@@ -198,6 +200,7 @@ function Display() {
           ))}
         </select>
       </div>
+      <ObjectChoice />
       {MOTIONS.map(([layer, label]) => (
         <LayerSwitch key={layer} layer={layer} label={label} />
       ))}
@@ -249,7 +252,7 @@ function Tip() {
             </strong>
             {isLive && <EventSummary feature={event} />}
             {isLive && jumped.length > 0 && <span class="bad">its place may be wrong: check {jumped.join(", ")}</span>}
-            {isLive && <span class="quiet">{clock(event.time)}</span>}
+            {isLive && <span class="quiet">{moment(event.time)}</span>}
           </>
         ) : (
           <>

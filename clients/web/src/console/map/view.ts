@@ -13,6 +13,7 @@ import type { Sight } from "../address.js";
 import { pointsOf, type Seen } from "../live/objects.js";
 import type { Report } from "../live/past.js";
 import { AnswerLayer } from "./answer.js";
+import { boxOf, type Box } from "./areas.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 import { Lines } from "./lines.js";
@@ -23,7 +24,7 @@ const LOOKS: readonly PointLook[] = [
   { colour: "--map-object", shape: "disc", size: 8 }, // An event of its own.
   { colour: "--map-object", shape: "both", size: 13 }, // An object that is a client, too.
   { colour: "--map-match", shape: "diamond", size: 14 },
-  { colour: "--map-match", shape: "halo", size: 26 }, // Around what was clicked.
+  { colour: "--text", shape: "halo", size: 32 }, // Around what was clicked: in no colour that a delivery or a mark has.
   { colour: "--map-client", shape: "ring", size: 11 },
   { colour: "--map-violation", shape: "triangle", size: 19 }, // Of an object that has violated a check.
   { colour: "--map-derived", shape: "square", size: 12 }, // What a rule set made.
@@ -388,6 +389,16 @@ export class MapView implements Shown {
   goTo(place: Place, zoom = Math.max(this.#base.map.getZoom(), CLOSE)): void {
     this.#touched = true;
     this.#base.map.easeTo({ center: this.#base.plane.toMap(place), zoom });
+  }
+
+  /** Brings shapes into sight, whole. */
+  goToShapes(shapes: readonly Feature[]): void {
+    const boxes = shapes.map(boxOf);
+    this.#touched = true;
+    this.#base.map.fitBounds([0, 1, 2, 3].map((at) => Math[at < 2 ? "min" : "max"](...boxes.map((box) => box[at] ?? 0))) as Box, {
+      padding: 64,
+      maxZoom: 17,
+    });
   }
 
   /** Where the map is. */

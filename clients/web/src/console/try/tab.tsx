@@ -87,7 +87,7 @@ function TellPart() {
         </div>
         {on.includes("enter") && (
           <div class="field">
-            <label for="dwell">after, seconds</label>
+            <label for="dwell">After, seconds</label>
             <input
               id="dwell"
               inputMode="decimal"
@@ -98,7 +98,7 @@ function TellPart() {
           </div>
         )}
         <div class="field">
-          <label for="nearest">only the nearest</label>
+          <label for="nearest">Only the nearest</label>
           <input
             id="nearest"
             inputMode="numeric"
@@ -174,7 +174,8 @@ function TrialPart() {
             <strong class="numbers" data-now={trial.matched}>
               {trial.matched}
             </strong>{" "}
-            of {counted(trial.asked, "recent event")} in or near the area {trial.matched === 1 ? "matches" : "match"}
+            of {counted(trial.asked, "recent event")} {draft.shape.value.form === "everywhere" ? "" : "in or near the area "}
+            {trial.matched === 1 ? "matches" : "match"}
             {trial.asked < trial.of && <span class="quiet"> (checking {trial.of - trial.asked} more)</span>}
           </p>
           {trial.why === undefined ? (

@@ -163,6 +163,17 @@ const STATES = {
 const TRIES = 5;
 const AGAIN_MS = 400;
 
+/** Whether subscriptions have names that say nothing: a console's has its own name, and those of checks and rule sets are made up. */
+function namesOwn(client: string, subscriptions: readonly string[]): boolean {
+  return client.startsWith("~") || subscriptions.every((subscription) => subscription === client);
+}
+
+/** Consoles look at everything: they come after those that were meant. */
+function ordered(deliveries: EventDeliveries["deliveries"]): EventDeliveries["deliveries"] {
+  const late = ({ client, subscriptions }: (typeof deliveries)[number]): number => Number(namesOwn(client, subscriptions));
+  return [...deliveries].sort((one, other) => late(one) - late(other)).slice(0, 100);
+}
+
 type Answer = { readonly found: EventDeliveries } | { readonly nothing: string } | undefined;
 
 /** To whom an event went, and what became of that. */
@@ -210,13 +221,14 @@ export function WhoGotIt({ id, fresh = false }: { readonly id: string | number; 
           <>
             <p class="quiet">{counted(shown.found.deliveries.length + (shown.found.omitted ?? 0), "delivery", "deliveries")}</p>
             <ul class="list">
-              {shown.found.deliveries.slice(0, 100).map(({ client, subscriptions, offset, cause, transition, state }) => (
+              {ordered(shown.found.deliveries).map(({ client, subscriptions, offset, cause, transition, state }) => (
                 <li key={`${client} ${offset}`}>
                   <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
-                    <bdi>{client}</bdi>
+                    <bdi>{client.replace(/^~checks\//, "check ").replace(/^~rules\//, "rule set ")}</bdi>
                   </button>
-                  {client === access.client.value && " (this console)"} by{" "}
-                  {subscriptions.map((subscription, index) => (
+                  {client === access.client.value && " (this console)"}
+                  {namesOwn(client, subscriptions) ? "" : " by subscription "}
+                  {(namesOwn(client, subscriptions) ? [] : subscriptions).map((subscription, index) => (
                     <span key={subscription}>
                       {index > 0 && ", "}
                       <bdi>{subscription}</bdi>

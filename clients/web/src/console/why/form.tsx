@@ -61,7 +61,9 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
     // What it received, what is in or near its areas, and then the newest of all.
     const plane = view.value?.base.plane;
     const all = live.objects.newest();
-    const near = all.filter(({ place }) => client !== undefined && plane !== undefined && clients.mayReach(plane.toMap(place), client));
+    const near = all.filter(
+      ({ place }) => client !== undefined && plane !== undefined && clients.mayReachOne(client, plane.toMap(place)) === true,
+    );
     const offered = [...reach.received.value, ...near.slice(0, EVENTS / 2), ...all].map(({ feature }) => feature);
     events.value = [...new Map(offered.map((feature) => [feature.id, feature])).values()].slice(0, EVENTS);
     chosen.value = 0;

@@ -60,7 +60,7 @@ export function Detail({ phone, entry, show }: DetailProps): JSX.Element {
       <div class="actions">
         {place !== undefined && world === "geodetic" && (
           <a class="button primary" href={geoLink(entry)}>
-            Way there
+            Directions
           </a>
         )}
         {place !== undefined && show !== undefined && (

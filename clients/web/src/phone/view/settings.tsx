@@ -22,16 +22,6 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
   };
   return (
     <Dialog title="Settings" close={close}>
-      {identity !== undefined && (
-        <dl>
-          <div>
-            <dt>Your name at the broker</dt>
-            <dd class="mono">
-              <bdi>{identity.client}</bdi>
-            </dd>
-          </div>
-        </dl>
-      )}
       {identity?.token !== undefined && (
         <button
           type="button"
@@ -62,7 +52,7 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
             showTheme(theme.value);
           }}
         >
-          <option value="system">As the phone has them</option>
+          <option value="system">Same as this device</option>
           <option value="light">Light</option>
           <option value="dark">Dark</option>
         </select>
@@ -91,6 +81,16 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
           {fault.value}
         </p>
       </section>
+      {identity !== undefined && (
+        <dl>
+          <div>
+            <dt>Your name at the broker</dt>
+            <dd class="mono">
+              <bdi>{identity.client}</bdi>
+            </dd>
+          </div>
+        </dl>
+      )}
       <button type="button" onClick={close}>
         Close
       </button>

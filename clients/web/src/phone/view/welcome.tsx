@@ -21,7 +21,7 @@ export function Welcome({ phone }: Props): JSX.Element {
           <button type="button" class="primary wide" aria-pressed={phone.locating.value} onClick={() => phone.locate()}>
             Use my location
           </button>
-          <p class="quiet">The browser asks you next. Or move the map and tap “Put me here”.</p>
+          <p class="quiet">{phone.unlocated.value === undefined && "The browser asks you next. "}Or move the map and tap “Put me here”.</p>
         </>
       )}
       {planar && <p>Move the map until you are in its middle, and tap “Put me here”.</p>}
