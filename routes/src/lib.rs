@@ -1,6 +1,6 @@
 //! Best routes through streets whose costs change.
 //!
-//! A [`Graph`] has nodes and arcs; what its arcs cost is beside it, so that it may change. [`dijkstra`] defines the right answer.
+//! A [`Graph`] has nodes and arcs; what its arcs cost is beside it, so that it may change. [`dijkstra()`] defines the right answer.
 //! [`Hierarchy`] gives the same answers in microseconds, [`Landmarks`] without any preparation to speak of. A [`Level`] is a coarser
 //! graph, for answers that have to come soon. [`Scheduler`] chooses levels so that many answers come in time and are worth as much as can be.
 #![forbid(unsafe_code)]
