@@ -56,7 +56,7 @@ pub enum Command {
     /// Rules: apply them to a goal, print them as CUDA C, or put them in force at a running broker.
     #[command(subcommand)]
     Rules(Rules),
-    /// Groups: make a network of constraints arc consistent.
+    /// Groups: put definitions of what fits together in force at a running broker, or make a network of constraints arc consistent.
     #[command(subcommand)]
     Groups(Groups),
     /// Routes: find the best ways through streets of a file.
