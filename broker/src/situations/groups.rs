@@ -8,6 +8,7 @@ use matcher::condition::expression::Truth;
 use matcher::event::Event;
 use matcher::geo::World;
 use matcher::subscription::Filter;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use wire::{ConditionLeaves, ExplainedObject, ExplainedPartners, ExplainedRole};
 
@@ -137,7 +138,18 @@ struct Grouping {
     /// Bytes of the candidates' texts.
     text_bytes: usize,
     has_changed: bool,
+    is_ending: bool,
     problem: Option<String>,
+}
+
+/// What is kept of groups at work.
+#[derive(Serialize, Deserialize)]
+struct Kept<'a> {
+    /// Whether they are about to end, so that their exits are to be published.
+    is_ending: bool,
+    /// The text of each candidate's newest event. The groups follow from them, whatever their order.
+    #[serde(borrow)]
+    candidates: Vec<&'a str>,
 }
 
 /// The newest event of an object, as groups are reported by it.
@@ -159,6 +171,7 @@ impl Grouping {
             inputs: 0,
             text_bytes: 0,
             has_changed: true,
+            is_ending: false,
             problem: None,
         }
     }
@@ -302,13 +315,24 @@ impl Logic for Grouping {
             return None;
         }
         self.inputs = 0;
-        // The groups follow from the candidates, whatever their order.
-        let candidates: Vec<&str> = self.newest.values().map(|newest| &*newest.text).collect();
-        postcard::to_stdvec(&candidates).ok().map(Vec::into_boxed_slice)
+        let candidates = self.newest.values().map(|newest| &*newest.text).collect();
+        let kept = Kept { is_ending: self.is_ending, candidates };
+        postcard::to_stdvec(&kept).ok().map(Vec::into_boxed_slice)
+    }
+
+    fn ending(&mut self) -> Option<Box<[u8]>> {
+        self.is_ending = true;
+        self.state(true)
+    }
+
+    fn is_ending(&self) -> bool {
+        self.is_ending
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {
-        let candidates: Vec<&str> = postcard::from_bytes(state).map_err(|error| error.to_string())?;
+        let Kept { is_ending, candidates } =
+            postcard::from_bytes(state).map_err(|error| error.to_string())?;
+        self.is_ending = is_ending;
         self.matching.bound(Bounds::NONE);
         for text in candidates {
             let observed = self.groups.features.observe(text);

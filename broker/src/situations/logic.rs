@@ -96,6 +96,16 @@ pub(crate) trait Logic: Send {
     /// Tells the end of what was told and lasts, before it begins anew after the delivery of that offset.
     fn end(&mut self, _offset: u64, _findings: &mut Vec<Finding>) {}
 
+    /// What it knows, with the note that it is about to end, where it would tell an end of what lasts. After a restart it tells the same one.
+    fn ending(&mut self) -> Option<Box<[u8]>> {
+        None
+    }
+
+    /// Whether what was restored has that note.
+    fn is_ending(&self) -> bool {
+        false
+    }
+
     /// Why a live object is in groups or in none; `None` where there is no such candidate.
     fn why(&self, _object: &str) -> Option<ExplainedObject> {
         None

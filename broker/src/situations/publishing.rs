@@ -16,6 +16,9 @@ use crate::shard::Coming;
 /// Findings of one input, at most: their numbers are in the lower bits of a finding's number.
 const FINDINGS_BITS: u32 = 16;
 
+/// The first number of findings that tell the end of what lasts after too much state, behind all those of the input before.
+pub(super) const ENDS: u64 = 1 << (FINDINGS_BITS - 1);
+
 /// Findings of the second at hand.
 #[derive(Default)]
 pub(super) struct Window {
@@ -35,14 +38,15 @@ impl Window {
 }
 
 impl Work {
-    /// Publishes what was found, and waits until it is in force and safe. What the broker cannot take now is tried again.
-    pub(super) async fn publish(&mut self, findings: Vec<Finding>) -> Result<(), ApiError> {
+    /// Publishes what was found, and waits until it is in force and safe. What the broker cannot take now is tried again. Findings of
+    /// an input are numbered from `first` on.
+    pub(super) async fn publish(&mut self, findings: Vec<Finding>, first: u64) -> Result<(), ApiError> {
         let mut texts = Vec::new();
         let mut events = Vec::new();
         let by = self.situation.by();
-        let (mut offset, mut index, mut last) = (0, 0, self.told);
+        let (mut offset, mut index, mut last) = (0, first, self.told);
         for finding in findings {
-            index = if finding.offset == offset { index + 1 } else { 0 };
+            index = if finding.offset == offset { index + 1 } else { first };
             offset = finding.offset;
             let number = offset << FINDINGS_BITS | index;
             if number <= self.told || index >> FINDINGS_BITS > 0 {

@@ -17,7 +17,7 @@ use wire::ExplainedObject;
 
 use super::gate::Asks;
 use super::judging;
-use super::publishing::Window;
+use super::publishing::{ENDS, Window};
 use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
 use crate::ingest::subscription::quoted;
@@ -221,6 +221,10 @@ impl Work {
             connection: outbox.connection,
         };
         let mut logic = self.begin();
+        if logic.is_ending() {
+            let offset = self.state.as_ref().map_or(0, |state| state.offset);
+            logic = self.end_and_begin(logic, offset, "what it knew was too much").await?;
+        }
         situation.figures.begins(logic.engine(), logic.stored());
         if let Some(standing) = logic.standing() {
             situation.figures.note_standing(standing);
@@ -262,16 +266,21 @@ impl Work {
             let mut entries = std::mem::take(&mut batch).into_iter();
             while !entries.as_slice().is_empty() {
                 self.wait_for_time().await;
-                let mut evaluated = self.evaluate(logic, entries).await?;
-                self.fit(&mut evaluated);
+                let evaluated = self.evaluate(logic, entries).await?;
                 entries = evaluated.rest;
                 logic = evaluated.logic;
-                self.publish(evaluated.findings).await?;
+                self.publish(evaluated.findings, 0).await?;
                 if evaluated.is_anew && situation.plan.is_about_objects {
                     stage.renew(&situation).await?;
                 }
                 if let Some(state) = evaluated.state {
                     self.keep(evaluated.last, state).await?;
+                }
+                if let Some(why) = evaluated.measured.and_then(|measured| self.too_much(measured)) {
+                    if let Some(state) = logic.ending() {
+                        self.keep(evaluated.last, state).await?;
+                    }
+                    logic = self.end_and_begin(logic, evaluated.last, &why).await?;
                 }
                 self.acknowledge(logic.needs(), evaluated.last);
                 let asked = if is_behind { Vec::new() } else { judging::ready(&mut self.asks) };
@@ -324,20 +333,34 @@ impl Work {
         logic
     }
 
-    /// Has the logic begin anew where its state is too much for its tenant.
-    fn fit(&mut self, evaluated: &mut Evaluated) {
-        let Some((bytes, took)) = evaluated.measured else { return };
+    /// Why the memory that the logic takes, and the time in which that was found, is too much for its tenant.
+    fn too_much(&mut self, (bytes, took): (usize, Duration)) -> Option<String> {
         self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 1_000);
         let limit = self.stage.host.config.situations.tenant_state_bytes;
         if !self.holding.is_too_much(bytes, limit) {
-            return;
+            return None;
         }
         self.holding.is_too_much(0, limit);
-        evaluated.logic.end(evaluated.last, &mut evaluated.findings);
-        evaluated.logic = self.situation.anew(&format!(
+        Some(format!(
             "it knew {bytes} bytes, and its tenant's checks, rule sets and groups together more than {limit} (situations.tenant_state_bytes)"
-        ));
-        evaluated.state = evaluated.logic.state(true);
+        ))
+    }
+
+    /// Publishes the end of what lasts, and begins anew with the deliveries after one.
+    async fn end_and_begin(
+        &mut self,
+        mut logic: Box<dyn Logic>,
+        offset: u64,
+        why: &str,
+    ) -> Result<Box<dyn Logic>, ApiError> {
+        let mut ends = Vec::new();
+        logic.end(offset, &mut ends);
+        self.publish(ends, ENDS).await?;
+        let mut logic = self.situation.anew(why);
+        if let Some(state) = logic.state(true) {
+            self.keep(offset, state).await?;
+        }
+        Ok(logic)
     }
 
     /// Takes the entries in, on a thread beside those that serve everybody.

@@ -247,6 +247,34 @@ async fn after_lost_inputs_it_begins_anew_with_all_that_is_live() {
     assert_eq!(found["activity"]["restarts"], 1, "{found}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_knows_too_much_tells_the_end_of_its_groups_and_goes_on_with_new_events() {
+    let program = Serve::new().config("[situations]\ntenant_state_bytes = 400000\n").start().await;
+    let http = program.http();
+    let mut reader = program.ws("reader").await;
+    reader.subscribe("groups", json!({"filters": [{"where": "type = 'group'"}]})).await;
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    publish(&http, &taxi("t1", 0.0, true)).await;
+    publish(&http, &rider("r1", 0.0, 1)).await;
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r1"));
+    let mut number = 0;
+    let ended = eventually("a new beginning", async || {
+        let far = (number..number + 100).map(|n| taxi(&format!("far{n}"), 9_000.0 + f64::from(n), true));
+        publish_all(&http, &far.collect::<Vec<_>>()).await;
+        number += 100;
+        let document = document(&http, "pickup").await;
+        (document["activity"]["restarts"] != 0).then_some(document)
+    })
+    .await;
+    let problem = ended["activity"]["problem"].as_str().expect("a problem");
+    assert!(problem.contains("400000 (situations.tenant_state_bytes)"), "{problem}");
+    assert_eq!(told(&mut reader).await, of("exit", "t1", "r1"));
+    // Both are live, and are candidates again by their next events.
+    publish(&http, &taxi("t1", 1.0, true)).await;
+    publish(&http, &rider("r1", 1.0, 1)).await;
+    assert_eq!(told(&mut reader).await, of("enter", "t1", "r1"));
+}
+
 /// An object of the random town, as the test knows it.
 #[derive(Clone, Copy, PartialEq)]
 struct Object {
