@@ -1,7 +1,8 @@
 //! Best routes through streets whose costs change.
 //!
 //! A [`Graph`] has nodes and arcs; what its arcs cost is beside it, so that it may change. [`dijkstra()`] defines the right answer.
-//! [`Hierarchy`] gives the same answers in microseconds, [`Landmarks`] without any preparation to speak of. A [`Level`] is a coarser
+//! [`Hierarchy`] gives the same answers in microseconds, [`Landmarks`] without any preparation to speak of. A [`PapStar`] runs many searches
+//! at once, as a device would. A [`Level`] is a coarser
 //! graph, for answers that have to come soon. [`Scheduler`] chooses levels so that many answers come in time and are worth as much as can be.
 #![forbid(unsafe_code)]
 
@@ -11,6 +12,7 @@ mod graph;
 mod hierarchy;
 mod landmarks;
 mod levels;
+mod papstar;
 mod schedule;
 mod tree;
 
@@ -19,5 +21,6 @@ pub use graph::{Cost, Graph, Route, UNREACHABLE, durations_ms, length_mm, length
 pub use hierarchy::{Hierarchy, Memory, Metric};
 pub use landmarks::{AStar, Landmarks};
 pub use levels::{LEVELS, Level, LevelMemory, SCORES};
+pub use papstar::{Costed, Kernel, OutOfOrder, PapStar};
 pub use schedule::{Profile, Scheduler};
 pub use tree::Tree;

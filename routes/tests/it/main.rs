@@ -1,5 +1,6 @@
 //! Routes against Dijkstra's algorithm, and against reference distances.
 
+mod papstar;
 mod random;
 mod reference;
 
@@ -78,6 +79,11 @@ impl Engines {
             "{engine}"
         );
     }
+}
+
+/// Whether `NEARCAST_SOAK=1` asks for more.
+fn is_soak() -> bool {
+    std::env::var_os("NEARCAST_SOAK").is_some_and(|value| value == "1")
 }
 
 /// The data that lies beside the project, or beside a folder around it; none in a bare clone.

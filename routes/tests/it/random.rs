@@ -4,32 +4,45 @@ use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use routes::{Cost, Graph, UNREACHABLE};
 
-use super::Engines;
+use super::{Engines, is_soak};
 
-/// Graphs that are looked at; more with `NEARCAST_SOAK=1`.
+/// Graphs that are looked at.
 fn graphs() -> u64 {
-    if std::env::var_os("NEARCAST_SOAK").is_some_and(|value| value == "1") { 20_000 } else { 400 }
+    if is_soak() { 20_000 } else { 400 }
+}
+
+/// A graph with a place for each node, and what its arcs cost.
+pub(crate) struct Random {
+    pub(crate) graph: Graph,
+    pub(crate) places: Vec<[f64; 2]>,
+    pub(crate) costs: Vec<Cost>,
+}
+
+pub(crate) fn random(seed: u64) -> Random {
+    let mut random = StdRng::seed_from_u64(seed);
+    let nodes = random.random_range(1..80_u32);
+    let places = (0..nodes).map(|_| [(); 2].map(|()| random.random_range(-1.0..1.0))).collect();
+    let mut arcs: Vec<[u32; 2]> = (0..random.random_range(0..4 * nodes))
+        .map(|_| {
+            let [tail, head] = [(); 2].map(|()| random.random_range(0..nodes));
+            // Most streets lead to somewhere near.
+            if random.random_bool(0.8) { [tail, (tail + head % 4) % nodes] } else { [tail, head] }
+        })
+        .collect();
+    arcs.sort_unstable();
+    let most = [1, 3, 1_000, 1_000_000_000_000][random.random_range(0..4)];
+    let costs = arcs.iter().map(|_| random.random_range(1..=most)).collect();
+    Random { graph: Graph::of_arcs(nodes as usize, &arcs), places, costs }
 }
 
 #[test]
 fn every_engine_finds_the_cheapest_route() {
     let mut unreachable = 0;
     for seed in 0..graphs() {
+        let Random { graph, places, costs } = random(seed);
+        let nodes = u32::try_from(graph.nodes_count()).expect("few");
         let mut random = StdRng::seed_from_u64(seed);
-        let nodes = random.random_range(1..80_u32);
-        let places: Vec<[f64; 2]> =
-            (0..nodes).map(|_| [(); 2].map(|()| random.random_range(-1.0..1.0))).collect();
-        let mut arcs: Vec<[u32; 2]> = (0..random.random_range(0..4 * nodes))
-            .map(|_| {
-                let [tail, head] = [(); 2].map(|()| random.random_range(0..nodes));
-                // Most streets lead to somewhere near.
-                if random.random_bool(0.8) { [tail, (tail + head % 4) % nodes] } else { [tail, head] }
-            })
-            .collect();
-        arcs.sort_unstable();
-        let most = [1, 3, 1_000, 1_000_000_000_000][random.random_range(0..4)];
-        let costs: Vec<Cost> = arcs.iter().map(|_| random.random_range(1..=most)).collect();
-        let mut engines = Engines::new(Graph::of_arcs(nodes as usize, &arcs), &places, costs.clone());
+        let mut engines = Engines::new(graph, &places, costs.clone());
         for _ in 0..3 {
             for _ in 0..20 {
                 let [from, to] = [(); 2].map(|()| random.random_range(0..nodes));

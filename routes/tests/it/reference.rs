@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use routes::{Cost, Graph, durations_ms, lengths_mm, places};
 use streets::Network;
 
-use super::{Engines, shared};
+use super::{Engines, is_soak, shared};
 
 /// All pairs have the reference's distance by every engine.
 fn check_distances(name: &str) {
@@ -58,7 +58,7 @@ fn streets_become_slow_and_quick_again() {
     let mut engines = Engines::new(Graph::of(&network), &places(&network), quick.clone());
     let mut random = StdRng::seed_from_u64(30);
     let nodes = 0..u32::try_from(network.nodes_count()).expect("few");
-    for _ in 0..20 {
+    for _ in 0..if is_soak() { 2_000 } else { 20 } {
         let slow = quick.iter().map(|cost| cost * [1, 1, 1, 4][random.random_range(0..4)]).collect();
         engines.customise(slow);
         for _ in 0..50 {
