@@ -191,6 +191,9 @@ pub struct Settings {
     /// Audience that tokens must have [auth.audience]
     #[arg(long, value_name = "NAME")]
     pub audience: Option<String>,
+    /// Streets that routes lead through: a file of OpenStreetMap, or a folder of tables [routes.streets]
+    #[arg(long, value_name = "STREETS")]
+    pub streets: Option<String>,
     /// Certificate chain, PEM [tls.cert]
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<String>,
@@ -221,6 +224,7 @@ impl Settings {
             ("auth.issuer", text(&self.auth.get(1).cloned())),
             ("auth.jwks", text(&self.jwks)),
             ("auth.audience", text(&self.audience)),
+            ("routes.streets", text(&self.streets)),
             ("tls.cert", text(&self.tls_cert)),
             ("tls.key", text(&self.tls_key)),
             ("server.insecure", self.insecure.then(|| Value::from(true))),

@@ -12,6 +12,7 @@ mod graph;
 mod hierarchy;
 mod landmarks;
 mod levels;
+mod nearest;
 mod papstar;
 mod schedule;
 mod tree;
@@ -21,6 +22,7 @@ pub use graph::{Cost, Graph, Route, UNREACHABLE, durations_ms, length_mm, length
 pub use hierarchy::{Hierarchy, Memory, Metric};
 pub use landmarks::{AStar, Landmarks};
 pub use levels::{LEVELS, Level, LevelMemory, SCORES};
+pub use nearest::Nearest;
 pub use papstar::{Costed, Kernel, OutOfOrder, PapStar};
 pub use schedule::{Profile, Scheduler};
 pub use tree::Tree;

@@ -86,6 +86,9 @@ impl Config {
         if self.privacy.round_m < -1 {
             faults.push(format!("privacy.round_m {} is less than -1", self.privacy.round_m));
         }
+        if !self.routes.streets.is_empty() && self.server.world != WorldName::Geodetic {
+            faults.push("routes.streets are in degrees, and server.world is not geodetic".to_owned());
+        }
         let config::Console { base_map, object, interests } = &self.console;
         faults.extend(config::interests::read(interests).err().into_iter().flatten());
         if base_map == config::DEMO_ROADS && self.server.world != WorldName::Geodetic {

@@ -45,6 +45,7 @@ pub struct Config {
     pub admission: Admission,
     pub outbox: Outbox,
     pub push: Push,
+    pub routes: Routes,
     pub connection: Connection,
     pub privacy: Privacy,
     pub console: Console,
@@ -392,6 +393,14 @@ pub struct Connection {
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Privacy {
     pub round_m: i32,
+}
+
+/// Section `routes`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Routes {
+    pub streets: String,
 }
 
 /// Section `console`.

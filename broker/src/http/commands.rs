@@ -326,7 +326,15 @@ mod tests {
         let restored = Restored::default();
         let (shards, threads) = Shards::start(&config, engines, &shared, Some(&store), restored).unwrap();
         let authenticator = Authenticator::open(&config).unwrap().into();
-        let app = App::new(config.into(), features, shards, shared, authenticator, None, &Default::default());
+        let app = App::new(
+            config.into(),
+            features,
+            shards,
+            shared,
+            authenticator,
+            (None, None),
+            &Default::default(),
+        );
         let (outbox, client) = (app.outbox("car"), Arc::from("car"));
         let attach = |client, reply| {
             let outbox = Arc::clone(&outbox);

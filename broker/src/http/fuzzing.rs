@@ -80,7 +80,7 @@ pub(crate) fn start_with(engines: Engines, ending: &Ending) -> (Arc<App>, Vec<Jo
     let (shards, threads) = started.expect("a thread");
     let features = FeatureReader::new(World::Geodetic, &CONFIG.limits, 7);
     let authenticator = Arc::new(Authenticator::open(&CONFIG).expect("nobody needs a token"));
-    (App::new(Arc::clone(&CONFIG), features, shards, shared, authenticator, None, ending), threads)
+    (App::new(Arc::clone(&CONFIG), features, shards, shared, authenticator, (None, None), ending), threads)
 }
 
 /// A connection's frames, a line each, to a broker of its own: each is answered as the protocol says, and what is delivered is in order.

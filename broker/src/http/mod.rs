@@ -12,6 +12,7 @@ pub(crate) mod encode;
 mod error;
 mod events;
 mod explain;
+mod find_routes;
 mod frames;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
@@ -69,6 +70,7 @@ use crate::metrics::Metrics;
 use crate::model::error::{ApiError, quoted};
 use crate::outbox::{Bounds, KeptTotal, Outbox};
 use crate::push::Push;
+use crate::routing::Streets;
 use crate::sessions::Shared;
 use crate::shard::Shards;
 use crate::shutdown::Ending;
@@ -102,6 +104,8 @@ pub(crate) struct App {
     cursors: Cursors,
     /// The map that the console draws below everything that moves.
     base_map: Option<BaseMap>,
+    /// The streets that routes lead through.
+    streets: Option<Arc<Streets>>,
     /// The sender of push messages.
     push: Option<Arc<Push>>,
     /// WebSockets, which can be cut off.
@@ -125,7 +129,7 @@ impl App {
         shards: Shards,
         shared: Shared,
         authenticator: Arc<Authenticator>,
-        base_map: Option<BaseMap>,
+        (base_map, streets): (Option<BaseMap>, Option<Arc<Streets>>),
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
@@ -160,6 +164,7 @@ impl App {
             authenticator,
             cursors: Cursors::new(),
             base_map,
+            streets,
             push,
             sockets: Sockets::default(),
             tasks,

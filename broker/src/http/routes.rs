@@ -13,8 +13,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::situations::{self, checks, groups, rules};
 use super::{
-    App, Heard, base_map, clients, events, explain, openapi, pages, positions, push, query, sse, stats,
-    subscriptions, ws,
+    App, Heard, base_map, clients, events, explain, find_routes, openapi, pages, positions, push, query, sse,
+    stats, subscriptions, ws,
 };
 use crate::auth::{Scope, Token, TokenSource};
 
@@ -91,6 +91,7 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new("/v1/events/{id}/deliveries", get.clone(), ADMIN, events::deliveries)
             .named("get_deliveries"),
         Route::new("/v1/explain", post.clone(), SUBSCRIBE, explain::explain).named("explain"),
+        Route::new("/v1/routes", post.clone(), SUBSCRIBE, find_routes::find).named("find_routes"),
         Route::new("/v1/positions", post.clone(), SUBSCRIBE, positions::move_many).named("move_clients"),
         Route::new("/v1/clients", get.clone(), Need::Operator, clients::list).named("list_clients"),
         Route::new(CLIENT, delete.clone(), SUBSCRIBE, clients::forget).named("delete_client"),

@@ -18,6 +18,7 @@ pub(crate) mod near;
 pub(crate) mod place;
 pub(crate) mod position;
 pub(crate) mod query;
+pub(crate) mod route;
 pub(crate) mod rules;
 pub(crate) mod scan;
 pub(crate) mod subscription;

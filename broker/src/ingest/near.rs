@@ -113,6 +113,19 @@ pub(crate) const GROUPS: Vocabulary = Vocabulary {
     ],
 };
 
+/// Members of a question for a route.
+pub(crate) const ROUTE: Vocabulary = Vocabulary {
+    known: &["from", "to", "deadline_ms", "coarsest", "by"],
+    synonyms: &[
+        ("start", "from"),
+        ("origin", "from"),
+        ("end", "to"),
+        ("destination", "to"),
+        ("deadline", "deadline_ms"),
+        ("level", "coarsest"),
+    ],
+};
+
 /// Members of what a rule set says of constraints that are published.
 pub(crate) const PUBLICATION: Vocabulary = Vocabulary {
     known: &["at", "properties", "key", "ttl_s"],

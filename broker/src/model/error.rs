@@ -81,6 +81,12 @@ pub(crate) enum ApiError {
     NotFound(String),
     /// Push messages are off.
     NoPush,
+    /// No streets are known.
+    NoStreets,
+    /// There is no route, for a reason.
+    NoRoute(String),
+    /// The answer would have come after the deadline.
+    Late,
     /// A check found that the event does not fit with others.
     Inconsistent { check: Arc<str>, links: Arc<[Link]> },
     /// There is such a thing, but it cannot be asked this: only what `possible` says.
@@ -226,6 +232,7 @@ impl ApiError {
                 | Self::TooManyMoves { .. }
                 | Self::Unread { .. }
                 | Self::Overloaded
+                | Self::Late
                 | Self::Storage
                 | Self::Full
                 | Self::NotStored(_)
@@ -337,6 +344,9 @@ impl ApiError {
             Self::BadRequest(_) => &problems::BAD_REQUEST,
             Self::NotFound(_) => &problems::NOT_FOUND,
             Self::NoPush => &problems::NO_PUSH,
+            Self::NoStreets => &problems::NO_STREETS,
+            Self::NoRoute(_) => &problems::NO_ROUTE,
+            Self::Late => &problems::LATE,
             Self::Inconsistent { .. } => &problems::INCONSISTENT,
             Self::MethodNotAllowed { .. } => &problems::METHOD_NOT_ALLOWED,
             Self::WebSocketVersion => &problems::WEBSOCKET_VERSION,
@@ -396,6 +406,8 @@ impl ApiError {
             Self::Inconsistent { check, .. } => {
                 format!("the event does not fit with those before it, by the check {}", quoted(check))
             }
+            Self::NoStreets => "this broker knows no streets (routes.streets)".to_owned(),
+            Self::Late => "there was no time to find it within deadline_ms".to_owned(),
             Self::NoPush => "this broker sends no push messages (push.enabled)".to_owned(),
             Self::WebSocketVersion => "Sec-WebSocket-Version must be 13".to_owned(),
             Self::TooSlow => "the body paused for too long (connection.body_timeout_ms)".to_owned(),
@@ -407,6 +419,7 @@ impl ApiError {
             }
             Self::BadRequest(detail)
             | Self::NotFound(detail)
+            | Self::NoRoute(detail)
             | Self::NotStored(detail)
             | Self::ForeignOrigin(detail) => detail.clone(),
             Self::ForeignHost(host) => {

@@ -107,6 +107,22 @@ pub(crate) static NO_PUSH: ProblemKind = ProblemKind {
     cure: "Read over a WebSocket or an event stream. The operator switches push messages on with `push.enabled`; the log of the start says what is missing.",
     members: "",
 };
+pub(crate) static NO_STREETS: ProblemKind = ProblemKind {
+    code: "no-streets",
+    title: "no streets",
+    status: 404,
+    cause: "The broker knows no streets, so that there are no [routes](routes.md).",
+    cure: "The operator names streets with `--streets` or `routes.streets`.",
+    members: "",
+};
+pub(crate) static NO_ROUTE: ProblemKind = ProblemKind {
+    code: "no-route",
+    title: "no route",
+    status: 404,
+    cause: "No [route](routes.md) leads from the one place to the other, or one of them is more than a kilometre away from all streets.",
+    cure: "Look at `detail`. Longitude comes before latitude.",
+    members: "",
+};
 pub(crate) static METHOD_NOT_ALLOWED: ProblemKind = ProblemKind {
     code: "method-not-allowed",
     title: "method not allowed",
@@ -211,6 +227,14 @@ pub(crate) static INTERNAL: ProblemKind = ProblemKind {
     cure: "Report it with the line that the broker has logged.",
     members: "",
 };
+pub(crate) static LATE: ProblemKind = ProblemKind {
+    code: "late",
+    title: "not in time",
+    status: 503,
+    cause: "A [route](routes.md) could not be found within its `deadline_ms`.",
+    cure: "Give it more time, or let it be coarser with `coarsest`.",
+    members: "`Retry-After: 1`",
+};
 pub(crate) static STORAGE: ProblemKind = ProblemKind {
     code: "storage",
     title: "not on disk",
@@ -267,7 +291,7 @@ mod tests {
     use crate::model::error::ApiError;
 
     /// All kinds of problems, in the order of their status.
-    const PROBLEMS: [&ProblemKind; 26] = [
+    const PROBLEMS: [&ProblemKind; 29] = [
         &MALFORMED_JSON,
         &INVALID_DOCUMENT,
         &BAD_REQUEST,
@@ -278,6 +302,8 @@ mod tests {
         &FOREIGN_ORIGIN,
         &NOT_FOUND,
         &NO_PUSH,
+        &NO_STREETS,
+        &NO_ROUTE,
         &METHOD_NOT_ALLOWED,
         &TOO_SLOW,
         &LIMIT_REACHED,
@@ -291,6 +317,7 @@ mod tests {
         &TOO_COSTLY,
         &OVERLOADED,
         &INTERNAL,
+        &LATE,
         &STORAGE,
         &RECOVERING,
         &STOPPING,
@@ -334,6 +361,9 @@ mod tests {
             ApiError::NoPush,
             ApiError::Unread { what: "a", limit, setting },
             ApiError::Inconsistent { check: "a".into(), links: [].into() },
+            ApiError::NoStreets,
+            ApiError::NoRoute(text()),
+            ApiError::Late,
         ]
     }
 
@@ -371,6 +401,9 @@ mod tests {
             ApiError::NoPush => 28,
             ApiError::Unread { .. } => 29,
             ApiError::Inconsistent { .. } => 30,
+            ApiError::NoStreets => 31,
+            ApiError::NoRoute(_) => 32,
+            ApiError::Late => 33,
         }
     }
 

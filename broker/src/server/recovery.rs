@@ -71,7 +71,7 @@ impl Recovery {
         ending: &Ending,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
-        let Resources { engines, authenticator, base_map, push, .. } = found;
+        let Resources { engines, authenticator, base_map, streets, push, .. } = found;
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
             .with_zones(authenticator.zones())
             .within(&shared.quotas.live_events, &shared.budget, engines.count());
@@ -99,7 +99,15 @@ impl Recovery {
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
         let courier = push.zip(waiting).map(|(push, waiting)| push.courier(waiting, forget_in(&shards)));
         let courier = courier.map(|courier| tokio::spawn(courier.run(ending.ended.clone())));
-        let app = App::new(Arc::clone(config), features, shards, shared, authenticator, base_map, ending);
+        let app = App::new(
+            Arc::clone(config),
+            features,
+            shards,
+            shared,
+            authenticator,
+            (base_map, streets),
+            ending,
+        );
         app.situations.restore(situations);
         Ok(Some(TakenUp { app, threads, courier }))
     }

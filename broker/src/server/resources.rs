@@ -7,6 +7,7 @@ use crate::base_map::BaseMap;
 use crate::config::Config;
 use crate::engines::Engines;
 use crate::push::PushMeans;
+use crate::routing::Streets;
 use crate::tls::Tls;
 
 /// The means that the settings name, found before anything listens, so that what cannot be had is told at once.
@@ -19,6 +20,8 @@ pub struct Resources {
     pub authenticator: Arc<Authenticator>,
     /// The map that the console draws below everything that moves, if any.
     pub base_map: Option<BaseMap>,
+    /// The streets that routes lead through, if any.
+    pub streets: Option<Arc<Streets>>,
     /// The means to send push messages, unless push is off.
     pub push: Option<PushMeans>,
 }
@@ -27,13 +30,14 @@ impl Resources {
     /// Finds all of it. Blocks: opening devices takes some tenths of a second.
     ///
     /// # Errors
-    /// An engine, a certificate, keys, zones, a base map or a key for push messages that cannot be had.
+    /// An engine, a certificate, keys, zones, a base map, streets or a key for push messages that cannot be had.
     pub fn of(config: &Config) -> anyhow::Result<Self> {
         Ok(Self {
             engines: Engines::find(config)?,
             tls: Tls::read(&config.tls)?,
             authenticator: Arc::new(Authenticator::open(config)?),
             base_map: BaseMap::read(config)?,
+            streets: Streets::read(config)?,
             push: PushMeans::find(config)?,
         })
     }

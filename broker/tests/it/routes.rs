@@ -1,11 +1,11 @@
-//! Routes on the command line.
+//! Routes on the command line, and over HTTP.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::run_to_end;
+use crate::harness::{Http, Serve, run_to_end};
 
 /// A square with a diagonal that is slow, one way from 1 to 2, and an island.
 const NODES: &str = "node,lat,lon\n1,0,0\n2,0,0.01\n3,0.01,0.01\n4,0.01,0\n7,0.1,0.1\n8,0.1,0.11\n";
@@ -23,11 +23,18 @@ fn find_in(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>, String> {
     Ok(text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect())
 }
 
-fn find(pairs: &str, arguments: &[&str]) -> Result<Vec<Value>, String> {
+/// A folder with the streets.
+fn square() -> TempDir {
     let folder = TempDir::new().expect("a folder");
-    for (name, text) in [("nodes.csv", NODES), ("edges.csv", EDGES), ("pairs.csv", pairs)] {
+    for (name, text) in [("nodes.csv", NODES), ("edges.csv", EDGES)] {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
+    folder
+}
+
+fn find(pairs: &str, arguments: &[&str]) -> Result<Vec<Value>, String> {
+    let folder = square();
+    std::fs::write(folder.path().join("pairs.csv"), pairs).expect("written");
     find_in(folder.path(), arguments)
 }
 
@@ -91,4 +98,86 @@ fn what_is_not_there_is_told() {
     let folder = TempDir::new().expect("a folder");
     let told = find_in(folder.path(), &[]).expect_err("no streets");
     assert!(told.contains("nodes.csv"), "{told}");
+}
+
+/// A broker whose streets are the square.
+async fn serve(folder: &TempDir) -> crate::harness::Program {
+    let streets = folder.path().display();
+    Serve::new().config(&format!("[routes]\nstreets = \"{streets}\"\n")).start().await
+}
+
+async fn ask(http: &Http, question: &Value) -> Value {
+    http.post("/v1/routes", "application/json", question.to_string()).await.expect(200).json()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_question_is_answered_with_the_way_along_the_streets() {
+    let folder = square();
+    let program = serve(&folder).await;
+    let http = program.http();
+    // Some metres away from nodes 2 and 1.
+    let question = json!({"from": [0.0101, 0.0001], "to": [0.0001, -0.0001], "by": "length"});
+    let line = [[0.01, 0.0], [0.01, 0.01], [0.0, 0.0]];
+    let route = json!({"type": "LineString", "coordinates": line});
+    let expected = json!({"route": route, "length_m": 2_500.0, "duration_s": 342.0, "level": 0, "score": 6});
+    assert_eq!(ask(&http, &question).await, expected);
+    let by_time = ask(&http, &json!({"from": [0.0, 0.0], "to": [0.01, 0.01], "deadline_ms": 60000})).await;
+    assert_eq!((&by_time["length_m"], &by_time["duration_s"]), (&json!(2_000.0), &json!(144.0)));
+    let nowhere = ask(&http, &json!({"from": [0.0, 0.0], "to": [0.0, 0.0]})).await;
+    assert_eq!(nowhere["route"]["coordinates"], json!([[0.0, 0.0], [0.0, 0.0]]));
+    assert_eq!(nowhere["length_m"], 0.0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lines_of_questions_are_answered_by_lines() {
+    let folder = square();
+    let program = serve(&folder).await;
+    let http = program.http();
+    let questions = [
+        json!({"from": [0.0, 0.0], "to": [0.01, 0.01], "by": "length"}),
+        json!({"from": [0.0, 0.0], "to": [0.1, 0.1]}),
+        json!({"from": [0.0, 0.0], "to": [50.0, 8.0]}),
+        json!({"from": [0.0, 0.0], "at": 1}),
+        json!({"from": [0.0, 0.0], "to": [0.01, 0.0], "coarsest": 0, "deadline_ms": 30_000}),
+    ];
+    let body: String = questions.iter().map(|question| format!("{question}\n")).collect();
+    let answer = http.post("/v1/routes", "application/x-ndjson", body).await.expect(200).text();
+    let answers: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told = |answer: &Value| answer["type"].as_str().unwrap_or("a route").to_owned();
+    let problem = |code: &str| format!("urn:nearcast:problem:{code}");
+    let expected = [
+        "a route".to_owned(),
+        problem("no-route"),
+        problem("no-route"),
+        problem("invalid-document"),
+        "a route".to_owned(),
+    ];
+    assert_eq!(answers.iter().map(told).collect::<Vec<_>>(), expected);
+    assert_eq!(answers[0]["length_m"], 1_500.0);
+    assert!(
+        answers[2]["detail"].as_str().is_some_and(|detail| detail.contains("within 1000 m of to")),
+        "{answer}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_that_are_none_are_refused_with_the_place() {
+    let folder = square();
+    let program = serve(&folder).await;
+    let http = program.http();
+    for (question, pointer) in [
+        (json!({"from": [0, 0]}), "/to"),
+        (json!({"from": [0, 95], "to": [0, 0]}), "/from"),
+        (json!({"from": [0, 0], "to": [0, 0], "deadline_ms": 0}), "/deadline_ms"),
+        (json!({"from": [0, 0], "to": [0, 0], "coarsest": 4}), "/coarsest"),
+        (json!({"from": [0, 0], "to": [0, 0], "by": "speed"}), "/by"),
+        (json!({"from": [0, 0], "to": [0, 0], "destination": 1}), "/destination"),
+    ] {
+        let refused = http.post("/v1/routes", "application/json", question.to_string()).await.problem(400);
+        assert_eq!(refused["errors"][0]["pointer"], pointer, "{question}: {refused}");
+    }
+    let plain = Serve::new().start().await;
+    let question = json!({"from": [0, 0], "to": [0, 0]}).to_string();
+    let refused = plain.http().post("/v1/routes", "application/json", question).await.problem(404);
+    assert_eq!(refused["type"], "urn:nearcast:problem:no-streets");
 }

@@ -22,6 +22,7 @@ mod messages;
 mod problem;
 mod push;
 mod query;
+mod route;
 pub mod session;
 mod situations;
 mod state;

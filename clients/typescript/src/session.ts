@@ -27,6 +27,7 @@ import { frameProblem } from "./problems.js";
 import { deletePush, getPush, pushKey, putPush, type PushState, type PushSubscriptionDocument } from "./push.js";
 import { liveEvents, type ClientPosition, type Query } from "./queries.js";
 import { Requests } from "./requests.js";
+import { question as routeQuestion, type FoundRoute, type RouteOptions } from "./routes.js";
 import { SituationCalls } from "./situations.js";
 import { Subscriptions } from "./subscriptions.js";
 import type { Platform, SocketEnd } from "./socket.js";
@@ -349,6 +350,11 @@ export class Session<P = Properties> extends SituationCalls implements AsyncIter
   /** Where a client is, this one unless said: itself exactly, others as `privacy.round_m` of the broker permits. */
   async position(client: string = this.client): Promise<ClientPosition> {
     return (await this.#http.call("GET", `${clientPath(client)}/position`)) as ClientPosition;
+  }
+
+  /** The best way along the streets from one place to another, by what the broker knows of streets. */
+  async route(from: Coordinates, to: Coordinates, options: RouteOptions = {}): Promise<FoundRoute> {
+    return (await this.#http.call("POST", "/v1/routes", { body: routeQuestion(from, to, options) })) as FoundRoute;
   }
 
   /** The key that browsers subscribe to push messages with (`applicationServerKey`), in base64url. */

@@ -13,6 +13,7 @@ mod group;
 mod problem;
 mod push;
 mod query;
+mod route;
 mod rules;
 #[cfg(feature = "openapi")]
 mod schema;
@@ -34,4 +35,5 @@ pub use group::{ConditionLeaves, ExplainedObject, ExplainedPartners, ExplainedRo
 pub use problem::{Fault, Link, PROBLEM_PREFIX, Problem};
 pub use push::{PushKey, PushKeys, PushState, PushSubscription};
 pub use query::{ClientPosition, CollectionKind, LiveEvents};
+pub use route::{FoundRoute, LineStringKind, RouteBy, RouteLine, RouteQuestion};
 pub use rules::{FactRule, Publication, RuleSet};

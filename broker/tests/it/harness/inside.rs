@@ -24,7 +24,8 @@ impl Inside {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let door = Door(listener.local_addr().expect("an address"));
         let authenticator = Authenticator::open(&config).expect("keys").into();
-        let found = Resources { engines, tls: None, authenticator, base_map: None, push: None };
+        let found =
+            Resources { engines, tls: None, authenticator, base_map: None, streets: None, push: None };
         let shutdown = CancellationToken::new();
         let broker = tokio::spawn(broker::run_with(listener, config, found, shutdown.clone(), |_| {}));
         Self { door, shutdown, broker }

@@ -50,6 +50,7 @@ from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
 from .push import PushState
 from .queries import ClientPosition
+from .routes import FoundRoute, RouteBy, RouteLine
 from .rules import FactRule, Publication, PutRuleSet, RuleSet, RuleSetDocument
 from .session import Connect, Session
 from .states import Closed, Connecting, Lost, Ready, Refused, RequestWarned, State
@@ -92,6 +93,7 @@ __all__ = [
     "Fix",
     "Formula",
     "FormulaCheck",
+    "FoundRoute",
     "FrozenCheck",
     "Gap",
     "GroupDefinition",
@@ -119,6 +121,8 @@ __all__ = [
     "Rejected",
     "RequestWarned",
     "Role",
+    "RouteBy",
+    "RouteLine",
     "RuleSet",
     "RuleSetDocument",
     "Session",

@@ -24,6 +24,8 @@ from .problems import Problem, read_answer
 from .push import PushState
 from .queries import PAGE, ClientPosition, Near, pages, question
 from .requests import encode
+from .routes import FoundRoute, RouteBy
+from .routes import question as route_question
 from .situations import SituationCalls
 from .subscriptions import SubscriptionDocument
 from .tokens import TokenProvider, Tokens
@@ -213,6 +215,31 @@ class Api(SituationCalls):
             ProblemError: With the code `not-found` where it has told no position, and `forbidden` where it is not shown.
         """
         answer: ClientPosition = await self._call("GET", f"/v1/clients/{segment(client)}/position")
+        return answer
+
+    async def route(
+        self,
+        begin: Position,
+        end: Position,
+        *,
+        by: RouteBy | None = None,
+        deadline_ms: float | None = None,
+        coarsest: int | None = None,
+    ) -> FoundRoute:
+        """The best way along the streets from one place to another, by what the broker knows of streets.
+
+        Args:
+            begin: Longitude and latitude.
+            end: Longitude and latitude.
+            by: What is to be least; `"duration"` unless said.
+            deadline_ms: Milliseconds within which the answer is wanted. Without it the route is exact.
+            coarsest: The coarsest level that will do, 0 to 3; 3 unless said. Level 0 is exact.
+
+        Raises:
+            ProblemError: With the code `no-route`, with `no-streets` where the broker knows no streets, or with `late`.
+        """
+        asked = route_question(begin, end, by, deadline_ms, coarsest)
+        answer: FoundRoute = await self._call("POST", "/v1/routes", encode(asked).encode())
         return answer
 
     async def push_key(self) -> str:

@@ -37,6 +37,7 @@ from .follow import Fix, TrackPoint
 from .messages import Checkpoint, Message
 from .push import PushState
 from .queries import PAGE, ClientPosition, Near
+from .routes import FoundRoute, RouteBy
 from .states import Closed, State
 from .subscriptions import Filters, On, Overflow, SubscriptionDocument
 from .sync_situations import SyncSituationCalls
@@ -386,6 +387,18 @@ class Api(SyncSituationCalls):
     def position(self, client: str) -> ClientPosition:
         """Where a client is: see `nearcast.Api.position`."""
         return background.call(self._api.position, client)
+
+    def route(
+        self,
+        begin: Position,
+        end: Position,
+        *,
+        by: RouteBy | None = None,
+        deadline_ms: float | None = None,
+        coarsest: int | None = None,
+    ) -> FoundRoute:
+        """The best way along the streets from one place to another: see `nearcast.Api.route`."""
+        return background.call(self._api.route, begin, end, by=by, deadline_ms=deadline_ms, coarsest=coarsest)
 
     def push_key(self) -> str:
         """The key that browsers subscribe to push messages with: see `nearcast.Api.push_key`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -65,6 +66,25 @@ async def test_a_client_has_a_push_subscription(brokers: Callable[..., Broker]) 
         assert api_without_asyncio.put_push("ann", PUSH)["last_push"] is None
         assert api_without_asyncio.push("ann")["endpoint_origin"] == "https://1.1.1.1"
         api_without_asyncio.delete_push("ann")
+
+
+STREETS = Path(__file__).parents[4] / "loadgen/data/liechtenstein/highways.osm.pbf"
+
+
+async def test_routes_lead_along_the_streets(brokers: Callable[..., Broker]) -> None:
+    vaduz, schaan = [9.5209, 47.1415], [9.5085, 47.1650]
+    url = brokers("--streets", str(STREETS)).url
+    async with Api(url) as api:
+        found = await api.route(vaduz, schaan, by="length")
+        assert found["level"] == 0 and 2_500 < found["length_m"] < 4_000
+        assert len(found["route"]["coordinates"]) > 2
+        with pytest.raises(ProblemError, match="within 1000 m of to"):
+            await api.route(vaduz, [8, 50])
+    with sync.Api(url) as api_without_asyncio:
+        assert api_without_asyncio.route(vaduz, schaan, deadline_ms=10_000, coarsest=0)["score"] == 6
+    async with Api(brokers().url) as api:
+        with pytest.raises(ProblemError, match="knows no streets"):
+            await api.route(vaduz, schaan)
 
 
 def test_the_same_without_asyncio(brokers: Callable[..., Broker]) -> None:

@@ -77,6 +77,25 @@ async fn what_is_live_is_read_page_by_page() {
 }
 
 #[tokio::test]
+async fn routes_lead_along_the_streets() {
+    let streets = concat!(env!("CARGO_MANIFEST_DIR"), "/../../loadgen/data/liechtenstein/highways.osm.pbf");
+    let started = broker::Broker::configured(&format!("[routes]\nstreets = {streets:?}\n")).await;
+    let broker = Broker::builder(started.url()).open().expect("a URL");
+    let question = wire::RouteQuestion {
+        from: [9.5209, 47.1415],
+        to: [9.5085, 47.165],
+        deadline_ms: None,
+        coarsest: None,
+        by: wire::RouteBy::Length,
+    };
+    let found = broker.route(&question).await.expect("a route");
+    assert!(found.level == 0 && (2_500.0..4_000.0).contains(&found.length_m), "{found:?}");
+    let plain = broker::Broker::start().await;
+    let plain = Broker::builder(plain.url()).open().expect("a URL");
+    assert_eq!(plain.route(&question).await.expect_err("none").code(), Some("no-streets"));
+}
+
+#[tokio::test]
 async fn a_client_has_a_push_subscription() {
     let started = broker::Broker::start().await;
     let broker = Broker::builder(started.url()).open().expect("a URL");

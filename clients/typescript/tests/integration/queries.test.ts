@@ -1,5 +1,7 @@
 // What is live now, and where a client is, asked of a real broker.
 
+import { fileURLToPath } from "node:url";
+
 import { afterAll, beforeAll, expect, test } from "vitest";
 
 import { around, attr, circle, connect, event, type Query, type Session } from "nearcast";
@@ -47,6 +49,21 @@ test("a client has a push subscription", async () => {
   expect(await session.push()).toEqual(made);
   await session.deletePush();
   await expect(session.push()).rejects.toMatchObject({ code: "not-found" });
+});
+
+test("routes lead along the streets", async () => {
+  const streets = fileURLToPath(new URL("../../../../loadgen/data/liechtenstein/highways.osm.pbf", import.meta.url));
+  const there = await Broker.start({ settings: { "routes.streets": streets } });
+  const asker = await connect({ url: there.url, client: "asker" });
+  const [vaduz, schaan] = [[9.5209, 47.1415], [9.5085, 47.165]] as const;
+  const found = await asker.route(vaduz, schaan, { by: "length", deadline_ms: 10_000 });
+  expect(found).toMatchObject({ level: 0, score: 6, route: { type: "LineString" } });
+  expect(found.length_m).toBeGreaterThan(2_500);
+  expect(found.length_m).toBeLessThan(4_000);
+  await expect(asker.route(vaduz, [8, 50])).rejects.toMatchObject({ code: "no-route" });
+  await asker.close();
+  await there.stop();
+  await expect(session.route(vaduz, schaan)).rejects.toMatchObject({ code: "no-streets" });
 });
 
 test("properties that were published as null, or not at all, are an object", async () => {

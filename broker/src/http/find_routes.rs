@@ -1,0 +1,89 @@
+//! `/v1/routes`: the best way along streets.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::Response;
+use serde::Serialize;
+use wire::FoundRoute;
+
+use super::body::{self, Bound, Format, Parts};
+use super::{App, error};
+use crate::ingest::route::RouteQuestion;
+use crate::model::error::ApiError;
+use crate::routing::Streets;
+
+/// Questions of one request, at most.
+const QUESTIONS_MAX: usize = 1_000;
+
+const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
+
+impl App {
+    fn streets(&self) -> Result<&Arc<Streets>, ApiError> {
+        self.streets.as_ref().ok_or(ApiError::NoStreets)
+    }
+}
+
+/// Finds the best way along the streets from one place to another.
+///
+/// Lines of questions are answered by lines, in their order: a route, or a problem.
+#[utoipa::path(
+    post, path = "/v1/routes", tag = "routes",
+    request_body(content((wire::RouteQuestion = "application/json"), (String = "application/x-ndjson"))),
+    responses(
+        (status = 200, description = "The route; of lines a route or a problem each", content((wire::FoundRoute = "application/json"), (String = "application/x-ndjson"))),
+        (status = 404, description = "There is no route, or the broker knows no streets", body = wire::Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "Not a question", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Not found in time", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn find(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, ApiError> {
+    app.refuse_when_stopping()?;
+    let arrived = Instant::now();
+    let streets = app.streets()?;
+    let limits = &app.config.limits;
+    let format = Format::of(&headers)?;
+    if format == Format::Json {
+        let bound = Bound {
+            what: "a question",
+            bytes: limits.position_bytes as u64,
+            setting: "limits.position_bytes",
+        };
+        let body = body::document(&app, &headers, body, bound).await?;
+        let question = RouteQuestion::parse(body::text(&body)?)?;
+        let found = streets.find(vec![question], arrived).await?.pop().unwrap_or(Err(ApiError::Late))?;
+        return Ok(error::json(StatusCode::OK, text(&found)));
+    }
+    let bytes = (QUESTIONS_MAX * limits.position_bytes) as u64;
+    let bound = Bound { what: "a body", bytes, setting: "limits.position_bytes" };
+    let mut parts = Parts::new(&app, &headers, body, bound)?;
+    let (body, _) = parts.gather(usize::try_from(bytes).unwrap_or(usize::MAX)).await?;
+    let lines = body::text(&body)?.split(['\n', '\u{1e}']).filter(|line| !line.trim().is_empty());
+    let read: Vec<_> = lines.take(QUESTIONS_MAX + 1).map(RouteQuestion::parse).collect();
+    if read.len() > QUESTIONS_MAX {
+        return Err(ApiError::BadRequest(format!("a request has at most {QUESTIONS_MAX} questions")));
+    }
+    let questions = read.iter().filter_map(|question| question.as_ref().ok().copied()).collect();
+    let mut found = streets.find(questions, arrived).await?.into_iter();
+    let answers = read.into_iter().map(|question| match question {
+        Ok(_) => found.next().unwrap_or(Err(ApiError::Late)),
+        Err(refusal) => Err(refusal),
+    });
+    let told = |answer: Result<FoundRoute, ApiError>| match answer {
+        Ok(route) => text(&route),
+        Err(refusal) => text(&refusal.problem()),
+    };
+    let answers: Vec<_> = answers.map(told).collect();
+    Ok(error::with_line_end(StatusCode::OK, LINES, answers.join("\n")))
+}
+
+fn text(document: &impl Serialize) -> String {
+    serde_json::to_string(document).unwrap_or_default()
+}

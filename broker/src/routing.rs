@@ -1,0 +1,219 @@
+//! Routes through the streets that the settings name.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use matcher::geo::Position;
+use routes::{
+    Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Nearest, Profile, Route, SCORES,
+    Scheduler, durations_ms, lengths_mm, places,
+};
+use streets::Network;
+use tokio::sync::Semaphore;
+use wire::{FoundRoute, LineStringKind, RouteBy, RouteLine};
+
+use crate::config::Config;
+use crate::ingest::route::RouteQuestion;
+use crate::model::error::ApiError;
+
+/// Metres from a place to the nearest node, at most.
+const SNAP_M: f64 = 1_000.0;
+
+/// Routes of each level that are found to know how long one takes.
+const PROFILED: u32 = 32;
+
+/// Streets, and what is needed to find routes through them.
+#[derive(Debug)]
+pub struct Streets {
+    network: Network,
+    graph: Graph,
+    hierarchy: Hierarchy,
+    nearest: Nearest,
+    by_length: Costs,
+    by_duration: Costs,
+    /// Memory of searches that are not under way.
+    memories: Mutex<Vec<Memories>>,
+    /// Requests that are answered at once.
+    turns: Semaphore,
+}
+
+/// What arcs cost, and what follows from that.
+#[derive(Debug)]
+struct Costs {
+    of_arcs: Vec<Cost>,
+    metric: Metric,
+    levels: Vec<Level>,
+    profile: Profile,
+}
+
+#[derive(Debug, Default)]
+struct Memories {
+    exact: Memory,
+    coarse: LevelMemory,
+}
+
+impl Streets {
+    /// Reads the streets, if the settings name any. Blocks: some tenths of a second for a city.
+    ///
+    /// # Errors
+    /// Streets that cannot be read, with the place in the file.
+    pub fn read(config: &Config) -> anyhow::Result<Option<Arc<Self>>> {
+        if config.routes.streets.is_empty() {
+            return Ok(None);
+        }
+        let network = streets::load(Path::new(&config.routes.streets))?;
+        if let Some(problem) = &network.census().first_problem {
+            let skipped = network.census().skipped;
+            tracing::warn!(skipped, problem, "records of the streets make no sense and are left out");
+        }
+        let graph = Graph::of(&network);
+        let hierarchy = Hierarchy::new(&graph, &places(&network));
+        let costs = |of_arcs: Vec<Cost>| {
+            let metric = hierarchy.customise(&of_arcs);
+            let levels = (1..LEVELS).map(|level| Level::new(&hierarchy, &graph, &metric, level)).collect();
+            Costs { of_arcs, metric, levels, profile: Profile([0; LEVELS]) }
+        };
+        let (by_length, by_duration) = (costs(lengths_mm(&network)), costs(durations_ms(&network)));
+        let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
+        let nearest = Nearest::new(&network);
+        let (memories, turns) = (Mutex::default(), Semaphore::new(threads));
+        let mut streets =
+            Self { network, graph, hierarchy, nearest, by_length, by_duration, memories, turns };
+        streets.by_length.profile = streets.profile(RouteBy::Length);
+        streets.by_duration.profile = streets.profile(RouteBy::Duration);
+        tracing::info!(
+            nodes = streets.graph.nodes_count(),
+            arcs = streets.graph.arcs_count(),
+            "routes lead through {}",
+            config.routes.streets
+        );
+        Ok(Some(Arc::new(streets)))
+    }
+
+    /// Finds routes on a thread beside those that serve everybody. The least deadline, from `arrived` on, counts for all.
+    pub(crate) async fn find(
+        self: &Arc<Self>,
+        questions: Vec<RouteQuestion>,
+        arrived: Instant,
+    ) -> Result<Vec<Result<FoundRoute, ApiError>>, ApiError> {
+        let _turn = self.turns.acquire().await.map_err(|_| ApiError::Stopping)?;
+        let streets = Arc::clone(self);
+        let work = move || streets.answer(&questions, arrived);
+        tokio::task::spawn_blocking(work)
+            .await
+            .map_err(|_| ApiError::Internal("a search for routes panicked"))
+    }
+
+    fn answer(&self, questions: &[RouteQuestion], arrived: Instant) -> Vec<Result<FoundRoute, ApiError>> {
+        let deadline = questions.iter().filter_map(|question| question.deadline).min();
+        let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut memories = memories.unwrap_or_default();
+        let mut answers: Vec<_> = questions.iter().map(|_| Err(ApiError::Late)).collect();
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        let is_quick = questions.iter().all(|question| question.by == RouteBy::Length);
+        let profile = if is_quick { self.by_length.profile } else { self.by_duration.profile };
+        Scheduler::Online.run(
+            &profile,
+            0,
+            questions.len(),
+            deadline.map(nanoseconds),
+            || nanoseconds(arrived.elapsed()),
+            |number, level| {
+                let question = &questions[number];
+                let answer = self.one(question, level.min(question.coarsest), &mut memories);
+                if deadline.is_none_or(|deadline| arrived.elapsed() <= deadline) {
+                    answers[number] = answer;
+                }
+            },
+        );
+        self.memories.lock().unwrap_or_else(PoisonError::into_inner).push(memories);
+        answers
+    }
+
+    fn one(
+        &self,
+        question: &RouteQuestion,
+        level: usize,
+        memories: &mut Memories,
+    ) -> Result<FoundRoute, ApiError> {
+        let ends = [self.node("from", &question.from)?, self.node("to", &question.to)?];
+        let (level, route) = self.route(question.by, ends, level, memories).ok_or_else(|| {
+            ApiError::NoRoute("no way leads along the streets from the one place to the other".to_owned())
+        })?;
+        Ok(self.found(level, &route, ends[0]))
+    }
+
+    /// The node that is nearest to a place.
+    fn node(&self, name: &str, place: &Position) -> Result<u32, ApiError> {
+        let nearest = self.nearest.to(&self.network, place);
+        let near = nearest.filter(|(_, metres)| *metres <= SNAP_M).map(|(node, _)| node);
+        near.ok_or_else(|| ApiError::NoRoute(format!("there is no street within {SNAP_M} m of {name}")))
+    }
+
+    /// A route of a level, and the level that it is of: 0 where the level asked for has none.
+    fn route(
+        &self,
+        by: RouteBy,
+        ends: [u32; 2],
+        level: usize,
+        memories: &mut Memories,
+    ) -> Option<(usize, Route)> {
+        let Costs { of_arcs, metric, levels, .. } = match by {
+            RouteBy::Length => &self.by_length,
+            RouteBy::Duration => &self.by_duration,
+        };
+        let (made_of, streets) = ((&self.hierarchy, metric), (&self.graph, &**of_arcs));
+        let coarse = level.checked_sub(1).map(|place| &levels[place]);
+        if let Some(route) =
+            coarse.and_then(|level| level.route(made_of, streets, ends, &mut memories.coarse))
+        {
+            return Some((level, route));
+        }
+        let [from, to] = ends;
+        self.hierarchy.route(metric, from, to, &mut memories.exact).map(|route| (0, route))
+    }
+
+    fn found(&self, level: usize, route: &Route, from: u32) -> FoundRoute {
+        let begin = self.network.node_at(from);
+        let mut coordinates = vec![begin];
+        for arc in &route.arcs {
+            coordinates.extend(&self.network.shape(*arc)[1..]);
+        }
+        if coordinates.len() == 1 {
+            coordinates.push(begin);
+        }
+        let sum = |costs: &[Cost]| route.arcs.iter().map(|arc| costs[*arc as usize]).sum::<Cost>();
+        #[expect(clippy::cast_precision_loss, reason = "a route is no longer than 2^52 mm or ms")]
+        let thousandths = |sum: Cost| sum as f64 / 1_000.0;
+        FoundRoute {
+            route: RouteLine { kind: LineStringKind::LineString, coordinates },
+            length_m: thousandths(sum(&self.by_length.of_arcs)),
+            duration_s: thousandths(sum(&self.by_duration.of_arcs)),
+            level: u8::try_from(level).unwrap_or(u8::MAX),
+            score: SCORES[level],
+        }
+    }
+
+    /// How long a route of each level takes: the mean of some across the network.
+    fn profile(&self, by: RouteBy) -> Profile {
+        let nodes = u32::try_from(self.graph.nodes_count()).unwrap_or(u32::MAX);
+        let mut memories = Memories::default();
+        let mut profile = [0; LEVELS];
+        for (level, mean_ns) in profile.iter_mut().enumerate() {
+            let began = Instant::now();
+            for nth in 0..PROFILED {
+                // Pairs all over the network, the same ones each time.
+                let node = |factor: u32| nth.wrapping_mul(factor) % nodes;
+                std::hint::black_box(self.route(
+                    by,
+                    [node(2_654_435_761), node(805_459_861)],
+                    level,
+                    &mut memories,
+                ));
+            }
+            *mean_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX) / u64::from(PROFILED);
+        }
+        Profile(profile)
+    }
+}

@@ -1,0 +1,77 @@
+//! Routes through streets.
+
+use serde::{Deserialize, Serialize};
+
+/// What is to be least on a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RouteBy {
+    /// Seconds at the speed limits.
+    #[default]
+    Duration,
+    /// Metres.
+    Length,
+}
+
+/// Asks for a route: the body of `POST /v1/routes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({
+    "from": [9.5209, 47.1415], "to": [9.5102, 47.2201], "deadline_ms": 20, "by": "duration",
+})))]
+pub struct RouteQuestion {
+    /// Longitude and latitude of its beginning.
+    pub from: [f64; 2],
+    /// Longitude and latitude of its end.
+    pub to: [f64; 2],
+    /// Milliseconds within which the answer is wanted. Of several questions in one request the least counts for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub deadline_ms: Option<f64>,
+    /// The coarsest level that will do, 0 to 3; 3 unless said. Level 0 is exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false, maximum = 3))]
+    pub coarsest: Option<u8>,
+    /// What is to be least.
+    #[serde(default)]
+    pub by: RouteBy,
+}
+
+/// The `type` of a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum LineStringKind {
+    /// A line.
+    #[default]
+    LineString,
+}
+
+/// A GeoJSON LineString.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RouteLine {
+    /// `LineString`.
+    #[serde(rename = "type")]
+    pub kind: LineStringKind,
+    /// At least two places, each longitude and latitude.
+    pub coordinates: Vec<[f64; 2]>,
+}
+
+/// A route: the answer to a [`RouteQuestion`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({
+    "route": {"type": "LineString", "coordinates": [[9.5211, 47.1414], [9.5101, 47.2199]]},
+    "length_m": 9412.7, "duration_s": 678.2, "level": 0, "score": 6,
+})))]
+pub struct FoundRoute {
+    /// The way, from the node nearest to the beginning to the one nearest to the end.
+    pub route: RouteLine,
+    /// How long it is.
+    pub length_m: f64,
+    /// How long it takes at the speed limits.
+    pub duration_s: f64,
+    /// The level that it was found at: 0 is exact.
+    pub level: u8,
+    /// What a route of that level is worth: 6, 4, 2 or 1.
+    pub score: u32,
+}
