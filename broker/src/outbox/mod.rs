@@ -55,6 +55,8 @@ pub(crate) struct Bounds {
     answers: usize,
     answer_bytes: usize,
     overflow: OverflowName,
+    /// Whether alarms go ahead of what waits.
+    has_alarms_ahead: bool,
 }
 
 /// Answers that are on their way here.
@@ -90,7 +92,12 @@ const LITTLE_BYTES: usize = 16 * 1024;
 impl Bounds {
     pub(crate) fn new(settings: &config::Outbox) -> Self {
         let config::Outbox { frames, bytes, answers, answer_bytes, overflow } = *settings;
-        Self { frames, bytes, answers, answer_bytes, overflow }
+        Self { frames, bytes, answers, answer_bytes, overflow, has_alarms_ahead: true }
+    }
+
+    /// The same for a reader to whom the order is all: alarms come in their turn.
+    pub(crate) fn in_order(self) -> Self {
+        Self { has_alarms_ahead: false, ..self }
     }
 
     /// Whether another answer may wait.
@@ -101,7 +108,14 @@ impl Bounds {
 
     #[cfg(test)]
     pub(crate) fn of(frames: usize, bytes: usize) -> Self {
-        Self { frames, bytes, answers: 1_024, answer_bytes: 1 << 20, overflow: OverflowName::DropOldest }
+        Self {
+            frames,
+            bytes,
+            answers: 1_024,
+            answer_bytes: 1 << 20,
+            overflow: OverflowName::DropOldest,
+            has_alarms_ahead: true,
+        }
     }
 }
 

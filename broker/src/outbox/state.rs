@@ -88,7 +88,8 @@ impl State {
         let has_room = self.ahead_count == 0
             || (self.ahead_count < bounds.frames / ALARMS_PART
                 && self.ahead_bytes + bytes <= bounds.bytes / ALARMS_PART);
-        if self.close.is_some() || !has_room || !log.overtake(connection, alarm.offset) {
+        let may_overtake = bounds.has_alarms_ahead && has_room && self.close.is_none();
+        if !may_overtake || !log.overtake(connection, alarm.offset) {
             return false;
         }
         self.ahead_count += 1;

@@ -12,8 +12,14 @@ use crate::model::delivery::{ENTRY_BYTES, GapReason, SubscriptionIds};
 use crate::model::event::Body;
 use matcher::live::Cause;
 
-pub(super) const DROP: Bounds =
-    Bounds { frames: 3, bytes: 10_000, answers: 2, answer_bytes: 10_000, overflow: OverflowName::DropOldest };
+pub(super) const DROP: Bounds = Bounds {
+    frames: 3,
+    bytes: 10_000,
+    answers: 2,
+    answer_bytes: 10_000,
+    overflow: OverflowName::DropOldest,
+    has_alarms_ahead: true,
+};
 
 pub(super) fn delivery(offset: u64) -> Delivery {
     delivery_of(offset, "any")

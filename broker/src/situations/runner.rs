@@ -205,7 +205,9 @@ impl Work {
     async fn read(&mut self) -> Result<(), ApiError> {
         let (stage, situation) = (Arc::clone(&self.stage), Arc::clone(&self.situation));
         let host = &stage.host;
-        let outbox = Arc::new(Outbox::new(stage.connection(), Bounds::new(&host.config.outbox)));
+        // An alarm ahead of its turn would be an event out of order, and its own turn a gap.
+        let bounds = Bounds::new(&host.config.outbox).in_order();
+        let outbox = Arc::new(Outbox::new(stage.connection(), bounds));
         let (attached, confinement) = (Arc::clone(&outbox), situation.confinement.clone());
         let attach = |client, reply| Command::Attach {
             client,
@@ -483,8 +485,9 @@ async fn acked(acking: &mut Option<BoxFuture<'static, Result<u64, ApiError>>>) -
 impl Situation {
     /// Begins anew, since it cannot go on.
     pub(super) fn anew(&self, why: &str) -> Box<dyn Logic> {
-        self.figures.restarts.fetch_add(1, Ordering::Relaxed);
+        // First the reason, so that it is there for each reader of the count.
         self.figures.problem(format!("{why}, so that it began anew"));
+        self.figures.restarts.fetch_add(1, Ordering::Relaxed);
         (self.plan.begin)()
     }
 }

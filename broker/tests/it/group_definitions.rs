@@ -248,6 +248,28 @@ async fn after_lost_inputs_it_begins_anew_with_all_that_is_live() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_live_alarm_comes_in_its_turn_and_is_no_loss() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    publish_all(&http, &(0..5).map(|n| taxi(&format!("far{n}"), 5_000.0, true)).collect::<Vec<_>>()).await;
+    let mut alarm = rider("r9", 9_000.0, 1);
+    alarm["priority"] = json!("alarm");
+    publish(&http, &alarm).await;
+    publish_all(&http, &[taxi("t1", 0.0, true), rider("r1", 0.0, 1)]).await;
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    let found = eventually("its candidates", async || {
+        let document = document(&http, "pickup").await;
+        (document["activity"]["candidates"] == json!({"taxi": 6, "rider": 2})).then_some(document)
+    })
+    .await;
+    assert_eq!(
+        (&found["activity"]["restarts"], &found["activity"]["published"]),
+        (&json!(0), &json!(1)),
+        "{found}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_knows_too_much_tells_the_end_of_its_groups_and_goes_on_with_new_events() {
     let program = Serve::new().config("[situations]\ntenant_state_bytes = 400000\n").start().await;
     let http = program.http();

@@ -55,7 +55,10 @@ test("routes lead along the streets", async () => {
   const streets = fileURLToPath(new URL("../../../../loadgen/data/liechtenstein/highways.osm.pbf", import.meta.url));
   const there = await Broker.start({ settings: { "routes.streets": streets } });
   const asker = await connect({ url: there.url, client: "asker" });
-  const [vaduz, schaan] = [[9.5209, 47.1415], [9.5085, 47.165]] as const;
+  const [vaduz, schaan] = [
+    [9.5209, 47.1415],
+    [9.5085, 47.165],
+  ] as const;
   const found = await asker.route(vaduz, schaan, { by: "length", deadline_ms: 10_000 });
   expect(found).toMatchObject({ level: 0, score: 6, route: { type: "LineString" } });
   expect(found.length_m).toBeGreaterThan(2_500);
