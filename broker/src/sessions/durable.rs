@@ -44,7 +44,9 @@ impl Durable {
         now_ms: u64,
         age_ms: u64,
     ) {
+        // Of some it is kept for ever.
         if self.date.is_none()
+            && age_ms < u64::MAX
             && let Some(oldest) = log.lock().oldest_ms()
         {
             let due = date(oldest, now_ms, age_ms);
@@ -135,7 +137,7 @@ impl Sessions {
             if !has_disk {
                 durable.gone.clear();
             }
-            durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
+            durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), bounds.age_ms);
         }
         let stored = stored.filter(|_| appended.is_kept);
         if let (Some(push), Some((_, body))) = (&client.push, &stored)
@@ -292,9 +294,9 @@ impl Sessions {
             && date_due <= now
         {
             self.dates.pop_first();
-            let age_ms = self.kept_bounds.age_ms;
-            let before_ms = (self.timeline.ages_ms() + 1).saturating_sub(age_ms);
             let Some(client) = self.clients.get_mut(id) else { continue };
+            let age_ms = bounds_of(&client.name, &self.kept_bounds, &self.own_kept_bounds).age_ms;
+            let before_ms = (self.timeline.ages_ms() + 1).saturating_sub(age_ms);
             let (Some(durable), Some(log)) = (&mut client.durable, &client.log) else { continue };
             durable.date = None;
             let gone_before = durable.gone.len();
@@ -331,7 +333,8 @@ impl Sessions {
     pub(super) fn date_oldest(&mut self, id: u32) {
         let Some(client) = self.clients.get_mut(id) else { return };
         if let (Some(durable), Some(log)) = (&mut client.durable, &client.log) {
-            durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), self.kept_bounds.age_ms);
+            let age_ms = bounds_of(&client.name, &self.kept_bounds, &self.own_kept_bounds).age_ms;
+            durable.date_oldest(log, id, &mut self.dates, self.timeline.ages_ms(), age_ms);
         }
     }
 

@@ -420,6 +420,8 @@ impl Sessions {
             own_kept_bounds: KeptBounds {
                 frames: config.situations.kept_events,
                 bytes: config.situations.kept_bytes,
+                // What a situation has not acknowledged it needs, however old that is.
+                age_ms: u64::MAX,
                 ..kept_bounds
             },
             kept_total: kept,
