@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use wire::SituationActivity;
 
 use super::Standing;
+use super::groups::shown;
 use super::series::Sums;
 
 /// Findings that are shown.
@@ -98,7 +99,7 @@ impl Figures {
         let Standing { counts, groups } = state.standing.as_ref()?;
         let named = |group: &Group| -> Map<_, _> {
             let named = counts.iter().zip(group.objects());
-            named.map(|((role, _), object)| (role.to_string(), json!(object))).collect()
+            named.map(|((role, _), object)| (role.to_string(), json!(shown(object)))).collect()
         };
         Some(json!(groups.iter().map(named).collect::<Vec<_>>()).to_string())
     }

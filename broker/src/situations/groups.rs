@@ -126,6 +126,20 @@ fn reason(role: &ExplainedRole) -> String {
     format!("of {candidates} of role {other} none fits: true is {}", left.collect::<Vec<_>>().join(", "))
 }
 
+/// The name of an object in a matching: keys and ids are two name spaces. In the order of the names as they are shown.
+fn name_of(has_key: bool, name: &str) -> String {
+    format!("{name}\0{}", if has_key { 'k' } else { 'i' })
+}
+
+fn object_of(input: &Input) -> Arc<str> {
+    name_of(input.key.is_some(), input.key.as_ref().unwrap_or(&input.id)).into()
+}
+
+/// The name of an object as it is shown.
+pub(super) fn shown(object: &str) -> &str {
+    object.strip_suffix(['k', 'i']).and_then(|object| object.strip_suffix('\0')).unwrap_or(object)
+}
+
 /// Groups at work.
 struct Grouping {
     groups: Arc<Groups>,
@@ -199,7 +213,8 @@ impl Grouping {
             Err(refused) => refused,
         };
         self.problem = Some(format!(
-            "with object {object} there would be {refused} ({}), so that it is no candidate until its next event",
+            "with object {} there would be {refused} ({}), so that it is no candidate until its next event",
+            shown(object),
             setting_of(refused)
         ));
         self.matching.remove(object)
@@ -232,7 +247,7 @@ impl Grouping {
     fn finding(&self, group: &Group, transition: &str, offset: u64) -> Option<Finding> {
         let members = || group.objects().iter().filter_map(|object| self.newest.get(object));
         let named = self.groups.names.iter().zip(group.objects());
-        let roles: Map<_, _> = named.map(|(role, object)| (role.to_string(), json!(object))).collect();
+        let roles: Map<_, _> = named.map(|(role, object)| (role.to_string(), json!(shown(object)))).collect();
         let properties = [
             ("type", json!("group")),
             ("group", json!(self.groups.name)),
@@ -256,14 +271,18 @@ impl Grouping {
 impl Logic for Grouping {
     fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String> {
         self.inputs += 1;
-        let object = Arc::clone(input.key.as_ref().unwrap_or(&input.id));
+        let object = object_of(&input);
         if !input.is_live || input.is_exit && !self.newest.contains_key(&object) {
             return Ok(());
         }
         (self.evaluations, self.has_changed) = (self.evaluations + 1, true);
         let changes = if input.is_exit { self.matching.remove(&object) } else { self.put(&object, &input) };
         let changes = changes.map_err(|overflow| {
-            format!("object {object} cannot be taken away, for {overflow} ({})", setting_of(overflow))
+            format!(
+                "object {} cannot be taken away, for {overflow} ({})",
+                shown(&object),
+                setting_of(overflow)
+            )
         })?;
         for change in &changes {
             let (group, transition) = match change {
@@ -292,9 +311,11 @@ impl Logic for Grouping {
     }
 
     fn why(&self, object: &str) -> Option<ExplainedObject> {
-        let standings = self.matching.why(object);
-        let roles: Vec<_> = standings.iter().map(|standing| self.groups.explained(standing)).collect();
-        let has = |group: &&Group| group.objects().iter().any(|one| **one == *object);
+        // Of an object with that key and another with that id both are told.
+        let standings = [true, false].map(|has_key| self.matching.why(&name_of(has_key, object)));
+        let roles: Vec<_> =
+            standings.iter().flatten().map(|standing| self.groups.explained(standing)).collect();
+        let has = |group: &&Group| group.objects().iter().any(|one| shown(one) == object);
         let groups = self.matching.groups().iter().filter(has).count() as u64;
         (!roles.is_empty()).then(|| ExplainedObject {
             object: object.to_owned(),
@@ -335,11 +356,20 @@ impl Logic for Grouping {
         self.is_ending = is_ending;
         self.matching.bound(Bounds::NONE);
         for text in candidates {
-            let observed = self.groups.features.observe(text);
-            let observed = observed.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
+            let observed = match self.groups.features.observe(text) {
+                Ok(observed) => observed,
+                // Bounds of events were lowered. It alone is none, and the others stay.
+                Err(refusal) => {
+                    let why = refusal.problem().detail.unwrap_or_default();
+                    self.problem = Some(format!(
+                        "a candidate that was kept cannot be read ({why}), and is none until its next event"
+                    ));
+                    continue;
+                }
+            };
             let mut input = Input::observed(&observed, observed.time_ms, 0);
             input.text = Some(text.into());
-            let object = Arc::clone(input.key.as_ref().unwrap_or(&input.id));
+            let object = object_of(&input);
             self.put(&object, &input).map_err(|overflow| overflow.to_string())?;
         }
         self.matching.bound(self.groups.bounds);

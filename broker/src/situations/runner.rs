@@ -42,6 +42,9 @@ const MEASURE_EVERY: Duration = Duration::from_secs(1);
 /// How long to wait before something that the broker refused is tried again.
 pub(super) const RETRY: Duration = Duration::from_millis(100);
 
+/// How long to wait at most before all that is live is brought once more, where that was lost again soon before.
+const RENEW_MAX: Duration = Duration::from_secs(60);
+
 /// Questions that wait for an answer, at most; further ones wait before.
 const QUESTIONS: usize = 16;
 
@@ -90,6 +93,7 @@ impl Runner {
             told: past.told,
             state: past.state,
             acknowledged: 0,
+            renewed: None,
             acking: None,
             findings: Window::default(),
             asks,
@@ -138,6 +142,8 @@ pub(super) struct Work {
     /// What it knew when that was kept last.
     state: Option<StoredState>,
     acknowledged: u64,
+    /// When all that is live was brought once more, and after what a wait.
+    renewed: Option<(Instant, Duration)>,
     /// An acknowledgement that is on its way. Held events do not wait for it.
     acking: Option<BoxFuture<'static, Result<u64, ApiError>>>,
     pub(super) findings: Window,
@@ -267,12 +273,19 @@ impl Work {
             situation.figures.queued.store(outbox.behind(), Ordering::Relaxed);
             let mut entries = std::mem::take(&mut batch).into_iter();
             while !entries.as_slice().is_empty() {
+                if situation.figures.is_paused() {
+                    logic = self.pass_on(logic);
+                    let held = entries.as_slice().len() as u64;
+                    situation.figures.while_paused(|| outbox.behind() + held).await;
+                    is_behind = true;
+                }
                 self.wait_for_time().await;
                 let evaluated = self.evaluate(logic, entries).await?;
                 entries = evaluated.rest;
                 logic = evaluated.logic;
                 self.publish(evaluated.findings, 0).await?;
                 if evaluated.is_anew && situation.plan.is_about_objects {
+                    self.wait_to_renew().await;
                     stage.renew(&situation).await?;
                 }
                 if let Some(state) = evaluated.state {
@@ -322,6 +335,17 @@ impl Work {
             "its tenant's checks, rule sets and groups took more of the threads' time than their share (situations.tenant_time_share), so that they wait",
         );
         tokio::time::sleep(wait).await;
+    }
+
+    /// Waits before all that is live is brought once more: not at all at first, and twice as long each time that it was soon lost again.
+    /// What is more than its session may keep would be lost at once, for ever.
+    async fn wait_to_renew(&mut self) {
+        let wait = match self.renewed {
+            Some((at, wait)) if at.elapsed() < RENEW_MAX => (2 * wait).clamp(RETRY, RENEW_MAX),
+            Some(_) | None => Duration::ZERO,
+        };
+        tokio::time::sleep(wait).await;
+        self.renewed = Some((Instant::now(), wait));
     }
 
     /// The logic as it was kept last, or at its beginning.

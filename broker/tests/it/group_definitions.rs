@@ -270,6 +270,45 @@ async fn a_live_alarm_comes_in_its_turn_and_is_no_loss() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_taken_in_while_it_is_paused() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    http.post("/v1/groups/pickup/pause", "application/json", String::new()).await.expect(204);
+    publish_all(&http, &[taxi("t1", 0.0, true), rider("r1", 0.0, 1)]).await;
+    let found = eventually("what waits", async || {
+        let document = document(&http, "pickup").await;
+        (document["activity"]["queued"] == 2).then_some(document)
+    })
+    .await;
+    assert_eq!((&found["activity"]["inputs"], &found["groups"]), (&json!(0), &json!([])), "{found}");
+    http.post("/v1/groups/pickup/resume", "application/json", String::new()).await.expect(204);
+    holds(&http, "pickup", json!([{"taxi": "t1", "rider": "r1"}])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_and_an_id_that_read_the_same_are_two_objects() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    publish_all(&http, &[taxi("7", 0.0, true), rider("r1", 0.0, 1)]).await;
+    let near = json!([{"taxi": "7", "rider": "r1"}]);
+    holds(&http, "pickup", near.clone()).await;
+    let mut other = taxi("", 9_000.0, true);
+    (other["id"], other["ttl_s"]) = (json!("7"), json!(600));
+    other.as_object_mut().expect("an object").remove("key");
+    publish(&http, &other).await;
+    let both = json!({"taxi": 2, "rider": 1});
+    eventually("both", async || {
+        (document(&http, "pickup").await["activity"]["candidates"] == both).then_some(())
+    })
+    .await;
+    http.delete("/v1/events/7").await.expect(204);
+    let found = holds(&http, "pickup", near).await;
+    assert_eq!(found["activity"]["published"], 1, "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_that_knows_too_much_tells_the_end_of_its_groups_and_goes_on_with_new_events() {
     let program = Serve::new().config("[situations]\ntenant_state_bytes = 400000\n").start().await;
     let http = program.http();
