@@ -95,7 +95,7 @@ impl Bounds {
         Self { frames, bytes, answers, answer_bytes, overflow, has_alarms_ahead: true }
     }
 
-    /// The same for a reader to whom the order is all: alarms come in their turn.
+    /// These bounds, for a reader to whom the order matters: alarms come in their turn.
     pub(crate) fn in_order(self) -> Self {
         Self { has_alarms_ahead: false, ..self }
     }
