@@ -160,7 +160,7 @@ fn cell(us: &[f64]) -> String {
     format!("{} ({} to {})", digits(us[us.len() / 2]), digits(us[0]), digits(us[us.len() - 1]))
 }
 
-/// Searches each instance once, trying at most so many values, and prints a table.
+/// Searches each instance once, trying at most `values_max` values, and prints a table.
 ///
 /// # Errors
 /// When an instance cannot be read, or a solution is none.

@@ -111,8 +111,8 @@ impl Streets {
         let mut memories = memories.unwrap_or_default();
         let mut answers: Vec<_> = questions.iter().map(|_| Err(ApiError::Late)).collect();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        let is_quick = questions.iter().all(|question| question.by == RouteBy::Length);
-        let profile = if is_quick { self.by_length.profile } else { self.by_duration.profile };
+        let is_by_length = questions.iter().all(|question| question.by == RouteBy::Length);
+        let profile = if is_by_length { self.by_length.profile } else { self.by_duration.profile };
         Scheduler::Online.run(
             &profile,
             0,

@@ -107,7 +107,7 @@ impl Hierarchy {
         self.ranks[node as usize]
     }
 
-    /// The ranks of so many of the most important nodes, and of all that the hierarchy has above them.
+    /// The ranks of the `count` most important nodes, and of all that the hierarchy has above them.
     pub(crate) fn most_important(&self, count: usize) -> &[u32] {
         &self.importance[self.importance.len() - count..]
     }

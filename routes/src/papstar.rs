@@ -1,14 +1,14 @@
 //! PAP*: many searches at once, as flat loops over arrays. One pass of a loop is one thread of a kernel.
 //!
 //! Each query has a stretch of the arrays, one element a node of its graph: what the best known way to the node costs, what the ways cost that this round
-//! found (the *updating* costs), whether the node is on the frontier, and whether it is settled. A round has four kernels: nodes on the
+//! found (the *updating* costs), and whether the node is on the frontier. A round has four kernels: nodes on the
 //! frontier relax their arcs; costs that became less are taken over, and their nodes are the next frontier; the least cost on it is found in each
 //! block, and of these the least for each query. A query ends when no node on the frontier costs less than its end. Queries may be on one
 //! graph or on several; the rounds go on until all have ended, and stop between any two kernels and go on later.
 //!
 //! Source: Mangharam and Saba, "Anytime algorithms for GPU architectures", RTSS 2011, section III. Where the paper says nothing:
 //!
-//! - A node whose cost becomes less after it was settled is on the frontier again, so that the answer is exact.
+//! - The mask of settled nodes is left out: a node whose cost becomes less after it was relaxed is on the frontier again, so that the answer is exact.
 //! - Nodes that cost as much as the end, or more, are not relaxed.
 //! - The arc by which a node is reached is found at the end, from the costs, so that it agrees with them however threads meet.
 
@@ -66,7 +66,6 @@ pub struct PapStar<'a> {
     costs: Vec<Cost>,
     updating: Vec<Cost>,
     is_on_frontier: Vec<bool>,
-    is_settled: Vec<bool>,
     minima: Vec<Cost>,
     next: Kernel,
     rounds: u64,
@@ -85,7 +84,6 @@ impl<'a> PapStar<'a> {
             costs: Vec::new(),
             updating: Vec::new(),
             is_on_frontier: Vec::new(),
-            is_settled: Vec::new(),
             minima: Vec::new(),
             next: Kernel::Relax,
             rounds: 0,
@@ -103,7 +101,6 @@ impl<'a> PapStar<'a> {
             search.queries.push(Query { on, from, to, first, is_over: from == to });
         }
         search.updating.clone_from(&search.costs);
-        search.is_settled.resize(search.costs.len(), false);
         search.minima.resize(search.costs.len() / BLOCK, UNREACHABLE);
         search
     }
@@ -120,7 +117,7 @@ impl<'a> PapStar<'a> {
         self.queries.iter().all(|query| query.is_over)
     }
 
-    /// Runs rounds until all queries have ended, or so many are over. Another call goes on from there.
+    /// Runs at most `rounds_max` rounds, and none after all queries have ended. Another call goes on from there.
     ///
     /// Cost: a round looks at all elements, and at the arcs of the frontier.
     pub fn run(&mut self, rounds_max: u64) {
@@ -209,7 +206,6 @@ impl<'a> PapStar<'a> {
         {
             return;
         }
-        self.is_settled[at] = true;
         let Costed { graph, costs } = self.graphs[query.on];
         for (head, arc) in graph.beside(node, Side::Out) {
             let cost = self.costs[at].saturating_add(costs[arc as usize]);
@@ -224,7 +220,6 @@ impl<'a> PapStar<'a> {
         if self.updating[at] < self.costs[at] {
             self.costs[at] = self.updating[at];
             self.is_on_frontier[at] = true;
-            self.is_settled[at] = false;
         }
     }
 

@@ -59,7 +59,7 @@ impl Profile {
         hull
     }
 
-    /// What is worth most for so many routes in so much time.
+    /// The plan that is worth most for `count` routes in the time that is left.
     fn plan(&self, finest: usize, count: usize, left_ns: u64) -> Plan {
         let mut plan = Plan::default();
         let (count_ns, hull) = (count as u64, self.hull(finest));
@@ -88,7 +88,7 @@ impl Profile {
 }
 
 impl Plan {
-    /// The levels of the first of so many routes, each in its share.
+    /// The levels of the next batch of `count` routes, each in its share.
     fn batch(&self, count: usize) -> Vec<Option<usize>> {
         let batch = count.min(BATCH);
         let mut levels = Vec::with_capacity(batch);
@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
 
-    /// What the levels are worth, and when the last route was found; each takes so many times as long as the profile has it.
+    /// What the levels are worth, and when the last route was found; each takes `slow` times as long as in the profile.
     fn run(scheduler: Scheduler, count: usize, contract_ns: u64, slow: impl Fn(usize) -> u64) -> (u32, u64) {
         let clock = Cell::new(0);
         let find = |number, level: usize| clock.set(clock.get() + PROFILE.0[level] * slow(number));

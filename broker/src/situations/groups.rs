@@ -311,7 +311,7 @@ impl Logic for Grouping {
     }
 
     fn why(&self, object: &str) -> Option<ExplainedObject> {
-        // Of an object with that key and another with that id both are told.
+        // There may be an object with that key and another one with that id: the answer is about both.
         let standings = [true, false].map(|has_key| self.matching.why(&name_of(has_key, object)));
         let roles: Vec<_> =
             standings.iter().flatten().map(|standing| self.groups.explained(standing)).collect();

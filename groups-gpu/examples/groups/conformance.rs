@@ -36,7 +36,7 @@ impl Counts {
     }
 }
 
-/// Compares all instances, all assignments and so many random networks.
+/// Compares all instances, all assignments and `runs` random networks.
 pub(crate) fn run(kernels: &Kernels, folder: &Path, runs: u64) -> ExitCode {
     let began = Instant::now();
     let instances = instances(folder);

@@ -72,7 +72,7 @@ impl Kernels {
         &self.device
     }
 
-    /// Blocks for so many threads.
+    /// Blocks for a number of threads.
     fn grid(&self, threads: u64, block: u32) -> u32 {
         // A host runs the threads of a grid one after another.
         let most = if self.device.is_host() { 1 } else { THREADS_MAX / block };

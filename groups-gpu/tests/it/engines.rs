@@ -1,4 +1,4 @@
-//! The algorithms on a device, held against those of the processor.
+//! The algorithms on a device, compared with those of the processor.
 
 use std::fmt::Debug;
 

@@ -347,7 +347,7 @@ mod tests {
     use super::*;
     use crate::term::Atom;
 
-    /// A term that has another one twice, so many levels deep.
+    /// A term that has another one twice, to a depth.
     fn shared(heap: &mut Heap, levels: usize) -> Term {
         (0..levels).fold(Term::Int(7), |inner, _| heap.compound(Atom::DOT, &[inner, inner]))
     }
