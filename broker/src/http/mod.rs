@@ -142,6 +142,7 @@ impl App {
             config: Arc::clone(&config),
             shards: shards.clone(),
             features: Arc::clone(&features),
+            accepted: Arc::new(features.of_accepted()),
             subscriptions: Arc::clone(&subscriptions),
             metrics: Arc::clone(&metrics),
             tasks: tasks.clone(),

@@ -23,6 +23,9 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
+    pub(crate) const NONE: Self =
+        Self { attributes: usize::MAX, depth: usize::MAX, name_bytes: usize::MAX, text_bytes: usize::MAX };
+
     pub(crate) fn of(limits: &Limits) -> Self {
         Self {
             attributes: limits.attributes_per_event,

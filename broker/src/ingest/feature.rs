@@ -21,7 +21,7 @@ use crate::budget::Budget;
 use crate::config::Limits;
 use crate::limits::Quota;
 use crate::model::error::ApiError;
-use crate::model::event::{Body, Carried, Live, ObjectHash, Published};
+use crate::model::event::{Body, Carried, Live, ObjectHash, Published, split_within};
 use crate::model::problems::PASSED_ON;
 use crate::model::record::StoredBody;
 use crate::model::{clock, tenant};
@@ -30,26 +30,28 @@ pub(crate) use super::life::RehearsedLife;
 
 /// An event's body that was read back from disk.
 pub(crate) fn read_back(stored_text: &str, received_ms: u64, stored: Arc<StoredBody>) -> Body {
-    let (carried, text) = Carried::split(stored_text);
+    let (within, rest) = split_within(stored_text);
+    let (carried, text) = Carried::split(rest);
     // What was published is a Feature.
-    let object = object_of(text).unwrap_or_default();
+    let object = object_of(within, text).unwrap_or_default();
     let is_alarm = Members::parse(text).is_ok_and(|members| members.get("priority") == Some(ALARM));
     let first_received_ms = NonZeroU64::new(received_ms);
     Body {
         is_alarm,
         first_received_ms,
+        within: within.map(Box::from),
         stored: OnceLock::from(stored),
         carried,
         ..Body::new(text.into(), clock::now(), object)
     }
 }
 
-/// The object of a Feature as it was delivered.
-pub(crate) fn object_of(text: &str) -> Result<ObjectHash, ApiError> {
+/// The object of a Feature as it was delivered, of a publisher with a confinement or without one.
+pub(crate) fn object_of(within: Option<&str>, text: &str) -> Result<ObjectHash, ApiError> {
     let members = Members::parse(text)?;
     let key = members.get("key").and_then(|text| json::read_text(text).ok());
     let id = members.get("id").map(|text| json::read_text(text).unwrap_or(Cow::Borrowed(text)));
-    Ok(ObjectHash::new(key.as_deref(), id.as_deref().unwrap_or_default()))
+    Ok(ObjectHash::new(within, key.as_deref(), id.as_deref().unwrap_or_default()))
 }
 
 /// A Feature that is not going to be published.
@@ -128,6 +130,19 @@ impl FeatureReader {
         Self { lives: self.lives.within(quota, budget, engines), ..self }
     }
 
+    /// A reader of events that were accepted before, maybe under wider limits: it refuses none of them for its size.
+    pub(crate) fn of_accepted(&self) -> Self {
+        Self {
+            world: self.world,
+            bounds: Bounds::NONE,
+            event_bytes: usize::MAX,
+            lives: LifeReader::unbounded(),
+            zones: Arc::clone(&self.zones),
+            id_prefix: Box::default(),
+            next_id: AtomicU64::new(0),
+        }
+    }
+
     /// The zones that events are in.
     pub(crate) fn zones(&self) -> &Arc<Zones> {
         &self.zones
@@ -188,15 +203,14 @@ impl FeatureReader {
         let Read { event, life, id, time, is_alarm, warnings } = self.read(behalf, &mut members)?;
         let made = if id.is_none() { Some(self.made_id(behalf)) } else { None };
         let id = id.as_deref().or(made.as_deref()).unwrap_or_default();
-        let object = match &life {
-            Some(Life { key: Some(key), .. }) => ObjectHash::new(Some(key), ""),
-            _ => ObjectHash::new(None, id),
-        };
+        let within = behalf.confinement.map(|confinement| Box::from(confinement.fingerprint()));
+        let key = life.as_ref().and_then(|life| life.key.as_deref());
+        let object = ObjectHash::new(within.as_deref(), key, id);
         // Last of what can fail, so that nothing that is refused takes a place.
         let text = complete(text, has_line_ends, made.as_deref(), time.is_some());
         let bytes = text.len() + event.bytes();
         let live = life.map(|life| self.lives.begin(life, behalf, id, bytes)).transpose()?;
-        let body = Body { is_alarm, ..Body::new(text, clock::now(), object) };
+        let body = Body { is_alarm, within, ..Body::new(text, clock::now(), object) };
         Ok((Published::new(event, body, live), warnings))
     }
 
@@ -471,6 +485,7 @@ fn without_nulls(members: &Members<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::model::record::BodyId;
 
     fn parse(text: &str) -> Result<Published, ApiError> {
         FeatureReader::new(World::Geodetic, &Config::default().limits, 7).parse(Behalf::default(), text)
@@ -550,7 +565,7 @@ mod tests {
     fn an_object_is_known_by_its_key_or_else_its_id_also_from_what_was_delivered() {
         let object = |members: &str| {
             let body = parse(&feature(members)).unwrap().body;
-            assert_eq!(object_of(&body.text), Ok(body.object), "{members}");
+            assert_eq!(object_of(None, &body.text), Ok(body.object), "{members}");
             body.object
         };
         let a = object(r#","id":"a""#);
@@ -560,6 +575,34 @@ mod tests {
         assert_eq!(key, object(r#","key":"\u0061","ttl_s":9"#));
         assert_ne!(a, key);
         assert!(object("") != a && object(r#","ttl_s":5"#) != a);
+    }
+
+    #[test]
+    fn objects_of_publishers_with_different_confinements_are_different_also_from_disk() {
+        let claims = [r#"{"where":"a = 1"}"#, r#"{"where":"a < 2"}"#];
+        let read = |claim: &str| Arc::new(Confinement::read_again(claim, &Zones::default()).unwrap());
+        let confinements = [None, Some(read(claims[0])), Some(read(claims[1]))];
+        let text = feature(r#","id":"e","time":"2026-03-01T07:30:00Z","key":"k","properties":{"a":1}"#);
+        let reader = FeatureReader::new(World::Geodetic, &Config::default().limits, 7);
+        let objects = confinements.each_ref().map(|confinement| {
+            let behalf = Behalf { tenant: None, confinement: confinement.as_ref() };
+            let mut published = reader.parse(behalf, &text).unwrap();
+            let mut carried = Box::new(Carried::default());
+            carried.mark(&["jump".into()]);
+            for carried in [None, Some(carried)] {
+                published.carry(carried);
+                let body = &published.body;
+                let stored = StoredBody::new(BodyId(7), true, &Arc::default());
+                let again = read_back(&body.stored_text(), 1, stored);
+                assert_eq!(
+                    (&again.text, again.object, &again.within),
+                    (&body.text, body.object, &body.within)
+                );
+                assert_eq!(again.trace_members(), body.trace_members());
+            }
+            published.body.object
+        });
+        assert!(objects[0] != objects[1] && objects[0] != objects[2] && objects[1] != objects[2]);
     }
 
     #[test]

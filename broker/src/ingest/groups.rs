@@ -20,6 +20,9 @@ const LIMIT_DEFAULT: usize = 100;
 /// Reported groups, at most.
 const LIMIT_MAX: usize = 1_000;
 
+/// Begins the names of the attributes that tell the members of a group.
+const ROLES: &str = "roles.";
+
 /// A document that was read.
 pub(crate) struct ReadGroups {
     /// The filter of each role, in the order of the definition's roles.
@@ -114,6 +117,13 @@ impl Roles {
                     &pointer,
                     "a role has a name without dots, which stand before attributes",
                 );
+            }
+            let limit = reader.limits().name_bytes;
+            if ROLES.len() + name.len() > limit {
+                let detail = format!(
+                    "{ROLES}NAME is an attribute of each group's event, and names of attributes have at most {limit} bytes (limits.name_bytes)"
+                );
+                fault::<()>(faults, &pointer, &detail);
             }
             let Some((filter, document)) = reader.context(text, &pointer, faults)? else { continue };
             self.names.push(name.to_owned());

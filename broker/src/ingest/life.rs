@@ -69,6 +69,9 @@ impl Life<'_> {
     }
 }
 
+/// Longer than any setting allows a life to be, and short enough for every sum of times.
+const TTL_ANY: Duration = Duration::from_secs(1 << 40);
+
 /// Reads lives.
 pub(super) struct LifeReader {
     /// The longest, and that of an event with a key that says nothing of it.
@@ -86,6 +89,17 @@ impl LifeReader {
             ttl_max: Duration::from_secs(limits.ttl_s),
             name_bytes: limits.name_bytes,
             live_limit: LiveLimit::new(limits.live_events, Quota::none()),
+            budget: None,
+            next_sequence: AtomicU64::new(1),
+        }
+    }
+
+    /// A reader that refuses no life for its length and no key for its size.
+    pub(super) fn unbounded() -> Self {
+        Self {
+            ttl_max: TTL_ANY,
+            name_bytes: usize::MAX,
+            live_limit: LiveLimit::new(u64::MAX, Quota::none()),
             budget: None,
             next_sequence: AtomicU64::new(1),
         }

@@ -49,6 +49,8 @@ pub(crate) struct Body {
     pub(crate) received: Instant,
     /// When another run of the broker had read it, in Unix milliseconds, where one did.
     pub(crate) first_received_ms: Option<NonZeroU64>,
+    /// Short name of its publisher's confinement, if there is one.
+    pub(crate) within: Option<Box<str>>,
     /// Hash of the object that the event is about.
     pub(crate) object: ObjectHash,
     /// Whether it goes before others (`"priority": "alarm"`).
@@ -87,7 +89,9 @@ impl Published {
     /// Gives it a text for readers who are confined otherwise than its situation, as long as nobody else has it.
     pub(crate) fn veil(&mut self, confinement: Option<&str>, text: Box<str>) {
         if let Some(body) = Arc::get_mut(&mut self.body) {
-            let veiled = Body { is_alarm: body.is_alarm, ..Body::new(text, body.received, body.object) };
+            let within = body.within.clone();
+            let veiled =
+                Body { is_alarm: body.is_alarm, within, ..Body::new(text, body.received, body.object) };
             body.veil =
                 Some(Box::new(Veil { confinement: confinement.map(Box::from), body: Arc::new(veiled) }));
         }
@@ -122,6 +126,7 @@ impl Body {
             text,
             received,
             first_received_ms: None,
+            within: None,
             object,
             is_alarm: false,
             stored: OnceLock::new(),
@@ -141,11 +146,13 @@ impl Body {
         )
     }
 
-    /// The event as it is on disk: behind the names of the checks that mark it, if some do.
+    /// The event as it is on disk: behind its publisher's confinement and the names of the checks that mark it, if there are some.
     pub(crate) fn stored_text(&self) -> Cow<'_, str> {
-        match &self.carried {
-            Some(carried) if !carried.marks.is_empty() => Cow::Owned([&*carried.marks, &*self.text].concat()),
-            _ => Cow::Borrowed(&self.text),
+        let marks = self.carried.as_ref().map_or("", |carried| &*carried.marks);
+        match &self.within {
+            Some(within) => Cow::Owned([WITHIN, within, WITHIN_END, marks, &*self.text].concat()),
+            None if marks.is_empty() => Cow::Borrowed(&self.text),
+            None => Cow::Owned([marks, &*self.text].concat()),
         }
     }
 
@@ -155,9 +162,9 @@ impl Body {
     }
 }
 
-/// Tells the object of an event from others, its key, or its id where it has none: alike for the same object as long as the
-/// process lives. That two objects have the same is as good as impossible, and would cost no more than a delivery that is lost
-/// before its time.
+/// Tells the object of an event from others, its key, or its id where it has none, within its publisher's confinement: alike for
+/// the same object as long as the process lives. That two objects have the same is as good as impossible, and would cost no more
+/// than a delivery that is lost before its time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectHash(u64);
 
@@ -165,9 +172,9 @@ pub(crate) struct ObjectHash(u64);
 static OBJECTS: LazyLock<foldhash::quality::RandomState> = LazyLock::new(Default::default);
 
 impl ObjectHash {
-    /// The object of an event with this key, or with this id where it has none.
-    pub(crate) fn new(key: Option<&str>, id: &str) -> Self {
-        Self(OBJECTS.hash_one(key.map_or((false, id), |key| (true, key))))
+    /// The object of an event with this key, or with this id where it has none, of a publisher with this confinement.
+    pub(crate) fn new(within: Option<&str>, key: Option<&str>, id: &str) -> Self {
+        Self(OBJECTS.hash_one((within, key.map_or((false, id), |key| (true, key)))))
     }
 }
 
@@ -182,8 +189,18 @@ pub(crate) struct Carried {
     pub(crate) trace: Option<Arc<dyn Any + Send + Sync>>,
 }
 
-/// What stands before the names of the checks that mark an event.
+/// Stands before the names of the checks that mark an event.
 const MARKS: &str = r#""violates":"#;
+
+/// Stand before and behind the short name of a confinement.
+const WITHIN: &str = r#""within":""#;
+const WITHIN_END: &str = r#"","#;
+
+/// Tells the short name of its publisher's confinement, if there is one, from the rest of an event on disk.
+pub(crate) fn split_within(stored: &str) -> (Option<&str>, &str) {
+    let within = stored.strip_prefix(WITHIN).and_then(|rest| rest.split_once(WITHIN_END));
+    within.map_or((None, stored), |(within, rest)| (Some(within), rest))
+}
 
 impl Carried {
     /// Adds the names of the checks that mark the event.

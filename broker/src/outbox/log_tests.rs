@@ -49,7 +49,7 @@ impl Bench {
             subscriptions: SubscriptionIds::One("\"s\"".into()),
             cause: Cause::Published,
             transition: None,
-            body: Arc::new(Body::new(text.as_str().into(), Instant::now(), object_of(&text).unwrap())),
+            body: Arc::new(Body::new(text.as_str().into(), Instant::now(), object_of(None, &text).unwrap())),
             overflow,
             is_late: false,
             is_ahead: false,

@@ -28,7 +28,7 @@ pub(super) fn delivery(offset: u64) -> Delivery {
 /// A delivery of an event of some object.
 pub(super) fn delivery_of(offset: u64, object: &str) -> Delivery {
     let feature = format!(r#"{{"id":"{object}"}}"#);
-    let object = object_of(&feature).unwrap();
+    let object = object_of(None, &feature).unwrap();
     let body = Arc::new(Body::new("{}".into(), Instant::now(), object));
     Delivery {
         offset,

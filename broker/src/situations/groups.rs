@@ -41,7 +41,8 @@ pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError
         world,
         // What waits must not be lost before it is known.
         keep_within: host.config.situations.kept_events as u64 / 4,
-        features: Arc::clone(&host.features),
+        depth_max: host.config.limits.derived_depth,
+        features: Arc::clone(&host.accepted),
     });
     let begin = move || Box::new(Grouping::new(&groups)) as Box<dyn Logic>;
     Ok(Plan {
@@ -66,6 +67,8 @@ struct Groups {
     world: World,
     /// Inputs within which the candidates are kept.
     keep_within: u64,
+    /// An object whose event was derived as many times is no candidate: its groups could not be published.
+    depth_max: u32,
     features: Arc<FeatureReader>,
 }
 
@@ -126,18 +129,16 @@ fn reason(role: &ExplainedRole) -> String {
     format!("of {candidates} of role {other} none fits: true is {}", left.collect::<Vec<_>>().join(", "))
 }
 
-/// The name of an object in a matching: keys and ids are two name spaces. In the order of the names as they are shown.
-fn name_of(has_key: bool, name: &str) -> String {
-    format!("{name}\0{}", if has_key { 'k' } else { 'i' })
-}
-
+/// The name of an object in a matching, in the order of the names as they are shown. Keys and ids are two name spaces, and so are those
+/// of publishers with different confinements.
 fn object_of(input: &Input) -> Arc<str> {
-    name_of(input.key.is_some(), input.key.as_ref().unwrap_or(&input.id)).into()
+    let (space, name) = input.key.as_ref().map_or(('i', &input.id), |key| ('k', key));
+    format!("{name}\0{space}{}", input.within.as_deref().unwrap_or_default()).into()
 }
 
 /// The name of an object as it is shown.
 pub(super) fn shown(object: &str) -> &str {
-    object.strip_suffix(['k', 'i']).and_then(|object| object.strip_suffix('\0')).unwrap_or(object)
+    object.rsplit_once('\0').map_or(object, |(name, _)| name)
 }
 
 /// Groups at work.
@@ -161,9 +162,9 @@ struct Grouping {
 struct Kept<'a> {
     /// Whether they are about to end, so that their exits are to be published.
     is_ending: bool,
-    /// The text of each candidate's newest event. The groups follow from them, whatever their order.
+    /// The newest event of each candidate: its publisher's confinement and its text. The groups follow from them, whatever their order.
     #[serde(borrow)]
-    candidates: Vec<&'a str>,
+    candidates: Vec<(Option<&'a str>, &'a str)>,
 }
 
 /// The newest event of an object, as groups are reported by it.
@@ -172,6 +173,7 @@ struct Newest {
     id: Arc<str>,
     time_ms: i64,
     depth: u32,
+    within: Option<Box<str>>,
     text: Box<str>,
 }
 
@@ -229,6 +231,7 @@ impl Grouping {
             id: Arc::clone(&input.id),
             time_ms: input.time_ms,
             depth: input.depth,
+            within: input.within.clone(),
             text,
         };
         if let Some(before) = self.newest.insert(Arc::clone(object), newest) {
@@ -276,7 +279,19 @@ impl Logic for Grouping {
             return Ok(());
         }
         (self.evaluations, self.has_changed) = (self.evaluations + 1, true);
-        let changes = if input.is_exit { self.matching.remove(&object) } else { self.put(&object, &input) };
+        let is_too_deep = !input.is_exit && input.depth >= self.groups.depth_max;
+        if is_too_deep {
+            self.problem = Some(format!(
+                "the event of object {} was derived {} times (limits.derived_depth), so that it is no candidate until its next event",
+                shown(&object),
+                input.depth
+            ));
+        }
+        let changes = if input.is_exit || is_too_deep {
+            self.matching.remove(&object)
+        } else {
+            self.put(&object, &input)
+        };
         let changes = changes.map_err(|overflow| {
             format!(
                 "object {} cannot be taken away, for {overflow} ({})",
@@ -311,10 +326,11 @@ impl Logic for Grouping {
     }
 
     fn why(&self, object: &str) -> Option<ExplainedObject> {
-        // There may be an object with that key and another one with that id: the answer is about both.
-        let standings = [true, false].map(|has_key| self.matching.why(&name_of(has_key, object)));
-        let roles: Vec<_> =
-            standings.iter().flatten().map(|standing| self.groups.explained(standing)).collect();
+        // There may be an object with that key, another one with that id, and more of confined publishers: the answer is about all.
+        let mut alike: Vec<_> = self.newest.keys().filter(|one| shown(one) == object).collect();
+        alike.sort_unstable();
+        let standings = alike.into_iter().flat_map(|one| self.matching.why(one));
+        let roles: Vec<_> = standings.map(|standing| self.groups.explained(&standing)).collect();
         let has = |group: &&Group| group.objects().iter().any(|one| shown(one) == object);
         let groups = self.matching.groups().iter().filter(has).count() as u64;
         (!roles.is_empty()).then(|| ExplainedObject {
@@ -336,7 +352,8 @@ impl Logic for Grouping {
             return None;
         }
         self.inputs = 0;
-        let candidates = self.newest.values().map(|newest| &*newest.text).collect();
+        let candidates =
+            self.newest.values().map(|newest| (newest.within.as_deref(), &*newest.text)).collect();
         let kept = Kept { is_ending: self.is_ending, candidates };
         postcard::to_stdvec(&kept).ok().map(Vec::into_boxed_slice)
     }
@@ -355,20 +372,11 @@ impl Logic for Grouping {
             postcard::from_bytes(state).map_err(|error| error.to_string())?;
         self.is_ending = is_ending;
         self.matching.bound(Bounds::NONE);
-        for text in candidates {
-            let observed = match self.groups.features.observe(text) {
-                Ok(observed) => observed,
-                // Bounds of events were lowered. It alone is none, and the others stay.
-                Err(refusal) => {
-                    let why = refusal.problem().detail.unwrap_or_default();
-                    self.problem = Some(format!(
-                        "a candidate that was kept cannot be read ({why}), and is none until its next event"
-                    ));
-                    continue;
-                }
-            };
+        for (within, text) in candidates {
+            let observed = self.groups.features.observe(text);
+            let observed = observed.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
             let mut input = Input::observed(&observed, observed.time_ms, 0);
-            input.text = Some(text.into());
+            (input.text, input.within) = (Some(text.into()), within.map(Box::from));
             let object = object_of(&input);
             self.put(&object, &input).map_err(|overflow| overflow.to_string())?;
         }

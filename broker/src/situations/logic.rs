@@ -20,6 +20,8 @@ pub(crate) struct Input {
     pub(crate) is_exit: bool,
     pub(crate) event: Arc<Event>,
     pub(crate) id: Arc<str>,
+    /// Short name of its publisher's confinement, if there is one. For situations about live objects.
+    pub(crate) within: Option<Box<str>>,
     /// Its number in the situation's session.
     pub(crate) offset: u64,
     /// Its `time`, and when it arrived, in Unix milliseconds.
@@ -42,7 +44,8 @@ impl Input {
     pub(super) fn about_object(features: &FeatureReader, delivery: &Delivery) -> Result<Self, ApiError> {
         let text = Some(delivery.body.text.clone());
         let is_exit = delivery.transition == Some(Transition::Exit);
-        Ok(Self { text, is_exit, ..Self::of(features, &delivery.body, delivery.offset)? })
+        let within = delivery.body.within.clone();
+        Ok(Self { text, is_exit, within, ..Self::of(features, &delivery.body, delivery.offset)? })
     }
 
     /// An event as it was read.
@@ -53,6 +56,7 @@ impl Input {
             is_exit: false,
             event: Arc::clone(event),
             id: Arc::clone(id),
+            within: None,
             offset,
             time_ms: *time_ms,
             arrived_ms,

@@ -137,6 +137,8 @@ pub(crate) struct Host {
     pub(crate) config: Arc<Config>,
     pub(crate) shards: Shards,
     pub(crate) features: Arc<FeatureReader>,
+    /// Reads what was delivered, also after limits were lowered.
+    pub(crate) accepted: Arc<FeatureReader>,
     pub(crate) subscriptions: Arc<SubscriptionReader>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) tasks: TaskTracker,

@@ -228,7 +228,11 @@ impl Work {
             client: Arc::clone(&situation.client),
             connection: outbox.connection,
         };
-        let mut logic = self.begin();
+        let (mut logic, is_anew) = self.begin();
+        if is_anew && situation.plan.is_about_objects {
+            self.wait_to_renew().await;
+            stage.renew(&situation).await?;
+        }
         if logic.is_ending() {
             let offset = self.state.as_ref().map_or(0, |state| state.offset);
             logic = self.end_and_begin(logic, offset, "what it knew was too much").await?;
@@ -241,8 +245,7 @@ impl Work {
         let mut is_behind = true;
         loop {
             if situation.figures.is_paused() {
-                logic = self.pass_on(logic);
-                situation.figures.while_paused(|| outbox.behind()).await;
+                logic = self.pause(logic, || outbox.behind()).await?;
                 is_behind = true;
             }
             // The sets are whole once what came before has come again.
@@ -274,9 +277,8 @@ impl Work {
             let mut entries = std::mem::take(&mut batch).into_iter();
             while !entries.as_slice().is_empty() {
                 if situation.figures.is_paused() {
-                    logic = self.pass_on(logic);
                     let held = entries.as_slice().len() as u64;
-                    situation.figures.while_paused(|| outbox.behind() + held).await;
+                    logic = self.pause(logic, || outbox.behind() + held).await?;
                     is_behind = true;
                 }
                 self.wait_for_time().await;
@@ -302,6 +304,22 @@ impl Work {
                 if !asked.is_empty() {
                     logic = self.judge(logic, asked).await?;
                 }
+            }
+        }
+    }
+
+    /// Takes nothing in while it is paused, and answers questions. Meanwhile `behind` says how many inputs wait.
+    async fn pause(
+        &mut self,
+        logic: Box<dyn Logic>,
+        behind: impl Fn() -> u64,
+    ) -> Result<Box<dyn Logic>, ApiError> {
+        let mut logic = self.pass_on(logic);
+        let situation = Arc::clone(&self.situation);
+        loop {
+            tokio::select! {
+                () = situation.figures.while_paused(&behind) => return Ok(logic),
+                Some(question) = self.questions.recv() => logic = self.answer(logic, question).await?,
             }
         }
     }
@@ -348,15 +366,16 @@ impl Work {
         self.renewed = Some((Instant::now(), wait));
     }
 
-    /// The logic as it was kept last, or at its beginning.
-    fn begin(&self) -> Box<dyn Logic> {
+    /// The logic as it was kept last, or at its beginning, and whether it begins anew because that cannot be read.
+    fn begin(&mut self) -> (Box<dyn Logic>, bool) {
         let mut logic = (self.situation.plan.begin)();
         if let Some(kept) = &self.state
             && let Err(why) = logic.restore(&kept.state)
         {
-            logic = self.situation.anew(&format!("what was kept of it cannot be read ({why})"));
+            self.state = None;
+            return (self.situation.anew(&format!("its state on disk cannot be read ({why})")), true);
         }
-        logic
+        (logic, false)
     }
 
     /// Why the memory that the logic takes, and the time in which that was found, is too much for its tenant.
@@ -423,7 +442,7 @@ impl Work {
                         if !names.are_of(&delivery, is_about_objects) {
                             continue;
                         }
-                        let features = &stage.host.features;
+                        let features = &stage.host.accepted;
                         let input = if is_about_objects {
                             Input::about_object(features, &delivery)
                         } else {

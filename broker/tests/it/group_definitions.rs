@@ -285,6 +285,48 @@ async fn nothing_is_taken_in_while_it_is_paused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn candidates_stay_when_limits_are_lowered() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data");
+    let begin = async |config: &str| {
+        let data = ["--data", data.to_str().expect("UTF-8")];
+        Serve::new().args(&data).config(config).start().await
+    };
+    let mut program = begin("").await;
+    let http = program.http();
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    let mut deep = taxi("t1", 0.0, true);
+    deep["properties"]["a"] = json!({"b": {"c": {"d": 1}}});
+    publish_all(&http, &[deep, rider("r1", 0.0, 1)]).await;
+    let near = json!([{"taxi": "t1", "rider": "r1"}]);
+    holds(&http, "pickup", near.clone()).await;
+    program.assert_healthy();
+    program.signal("KILL");
+    program.exit_status().await;
+
+    let program = begin("[limits]\ndepth = 2\n").await;
+    let http = program.http();
+    let mut watch = program.ws("watch").await;
+    watch.subscribe("groups", json!({"filters": [{"where": "type = 'group'"}]})).await;
+    let found = holds(&http, "pickup", near).await;
+    assert_eq!(found["activity"]["restarts"], 0, "{found}");
+    publish(&http, &rider("r1", 9_000.0, 1)).await;
+    assert_eq!(told(&mut watch).await, of("exit", "t1", "r1"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_role_whose_name_no_event_could_have_is_refused() {
+    let program = Serve::new().start().await;
+    let long = "r".repeat(252);
+    let definition =
+        json!({"roles": {"taxi": {"where": "type = 'taxi'"}, &*long: {"where": "type = 'rider'"}}});
+    let problem = program.http().put("/v1/groups/long", &definition).await.problem(400);
+    let fault = &problem["errors"][0];
+    let has = |name: &str, part: &str| fault[name].as_str().is_some_and(|text| text.contains(part));
+    assert!(has("pointer", "/roles/rrr") && has("detail", "limits.name_bytes"), "{problem}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_key_and_an_id_that_read_the_same_are_two_objects() {
     let program = Serve::new().start().await;
     let http = program.http();

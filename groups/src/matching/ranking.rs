@@ -14,9 +14,13 @@ use super::{Change, Group};
 /// Groups beyond the reported ones that a window has at least after it was cut.
 const SPARE: usize = 64;
 
-/// The first groups, in their order.
+/// Groups up to which each is put into its place; more are sorted together.
+const PLACED_MAX: usize = 8;
+
+/// The first groups.
 #[derive(Debug)]
 pub(super) struct Window {
+    /// In their order, except in a window that groups are still looked for.
     entries: Vec<Entry>,
     /// The first rank of which nothing is known; `None` where all groups are there.
     cut: Option<Cut>,
@@ -95,13 +99,21 @@ impl Window {
         self.cut.as_ref().is_none_or(|cut| entry.is_before(cut, objects))
     }
 
-    /// Adds a group that ranks before the cut; where there are too many, the last ones leave.
-    pub(super) fn insert(&mut self, entry: Entry, objects: &Objects) {
-        self.place(entry, objects);
+    /// Adds a group that ranks before the cut, in no order; where there are too many, the last ones leave. Cost: a constant number of
+    /// comparisons, spread over all groups.
+    pub(super) fn add(&mut self, entry: Entry, objects: &Objects) {
+        self.entries.push(entry);
         if self.entries.len() > self.most() {
-            self.cut_at(self.least(), objects);
-            self.entries.truncate(self.least());
+            let (roles, least) = (self.roles, self.least());
+            self.entries.select_nth_unstable_by(least, |a, b| a.compare(b, roles, objects));
+            self.cut_at(least, objects);
+            self.entries.truncate(least);
         }
+    }
+
+    fn sort(&mut self, objects: &Objects) {
+        let roles = self.roles;
+        self.entries.sort_by(|a, b| a.compare(b, roles, objects));
     }
 
     fn place(&mut self, entry: Entry, objects: &Objects) {
@@ -146,9 +158,17 @@ impl Window {
                 stays
             });
         }
+        let are_few = found.len() <= PLACED_MAX;
         for entry in found.entries.drain(..) {
             keep(&entry, roles, objects);
-            self.place(entry, objects);
+            if are_few {
+                self.place(entry, objects);
+            } else {
+                self.entries.push(entry);
+            }
+        }
+        if !are_few {
+            self.sort(objects);
         }
         if let Some(cut) = found.cut.take() {
             let place = self.entries.partition_point(|entry| entry.is_before(&cut, objects));
@@ -167,6 +187,7 @@ impl Window {
         self.truncate(0, objects, left);
         std::mem::swap(&mut self.entries, &mut found.entries);
         self.cut = found.cut.take();
+        self.sort(objects);
         self.entries.iter().for_each(|entry| keep(entry, self.roles, objects));
     }
 

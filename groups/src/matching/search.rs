@@ -153,7 +153,7 @@ impl<'a, 'm> Search<'a, 'm> {
         {
             return Ok(Flow::NextHead);
         }
-        self.found.insert(entry, objects);
+        self.found.add(entry, objects);
         Ok(Flow::Next)
     }
 

@@ -107,3 +107,65 @@ async fn ids_of_events_stay_with_readers_who_may_see_them() {
     let caller = Caller { door, token: confined("root", "acme", "admin", &other) };
     assert_eq!(caller.call("GET", "/v1/checks/c/findings", None).await.0, 403);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_object_of_a_confined_publisher_is_another_candidate_also_after_a_kill() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("a plain path");
+    let start = async || guarded(&ISSUER, "").0.args(&["--data", data, "--shards", "2"]).start().await;
+    let mut program = start().await;
+    let live = |kind: &str, key: &str, metres: f64| {
+        let mut event =
+            feature(&format!("{key}@{metres}"), [9.0, 45.0 + metres / 111_195.0], json!({"type": kind}));
+        event["key"] = json!(key);
+        event
+    };
+    let pickup = json!({
+        "roles": {"taxi": {"where": "type = 'taxi'"}, "rider": {"where": "type = 'rider'"}},
+        "where": ["DISTANCE(taxi, rider) <= 800"],
+    });
+    let (path, one) = ("/v1/groups/pickup", json!([{"rider": "r1", "taxi": "t1"}]));
+    let stands = async |program: &Door, groups: &Value| {
+        let root = admin(program, "acme");
+        eventually("two taxis", async || {
+            let (_, document) = root.call("GET", path, None).await;
+            let activity = &document["activity"];
+            (activity["candidates"] == json!({"taxi": 2, "rider": 1}) && document["groups"] == *groups)
+                .then_some(activity["published"].clone())
+        })
+        .await
+    };
+    let taxis = json!({"where": "type = 'taxi'"});
+    {
+        let root = admin(&program, "acme");
+        assert_eq!(root.call("PUT", path, Some(pickup)).await.0, 201);
+        for event in [live("taxi", "t1", 0.0), live("rider", "r1", 0.0)] {
+            assert_eq!(root.call("POST", "/v1/events", Some(event)).await.0, 202);
+        }
+        eventually("their group", async || {
+            let (_, document) = root.call("GET", path, None).await;
+            (document["groups"] == one && document["activity"]["published"] == 1).then_some(())
+        })
+        .await;
+        let other = Caller { door: &program, token: confined("other", "acme", "publish", &taxis) };
+        assert_eq!(other.call("POST", "/v1/events", Some(live("taxi", "t1", 9_000.0))).await.0, 202);
+        assert_eq!(stands(&program, &one).await, 1);
+        let (status, why) = root.call("GET", "/v1/groups/pickup/objects/t1", None).await;
+        assert_eq!(
+            (status, &why["groups"], why["roles"].as_array().map(Vec::len)),
+            (200, &json!(1), Some(2)),
+            "{why}"
+        );
+    }
+    program.signal("KILL");
+    program.exit_status().await;
+    let program = start().await;
+    stands(&program, &one).await;
+    // Nearer, it is a member of a group of its own, and goes from that alone.
+    let other = Caller { door: &program, token: confined("other", "acme", "publish", &taxis) };
+    assert_eq!(other.call("POST", "/v1/events", Some(live("taxi", "t1", 100.0))).await.0, 202);
+    stands(&program, &json!([one[0], one[0]])).await;
+    assert_eq!(other.call("POST", "/v1/events", Some(live("taxi", "t1", 9_000.0))).await.0, 202);
+    stands(&program, &one).await;
+}
