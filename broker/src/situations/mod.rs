@@ -128,7 +128,8 @@ impl Situation {
 /// A situation, and the task that serves it.
 struct Served {
     situation: Arc<Situation>,
-    runner: Runner,
+    /// `None` while it is replaced or deleted.
+    runner: Option<Runner>,
     label: Label,
 }
 
@@ -354,13 +355,13 @@ impl Situations {
         // What is refused leaves the one before it in force.
         let subscriptions = self.stage.subscriptions(&situation, false)?;
         if before.is_some() {
-            self.end(&situation.key).await;
+            self.stop(&situation.key).await;
         }
-        // Where the broker died between two subscriptions, the first is there.
-        self.forget(&situation.client).await?;
-        for subscription in subscriptions {
-            self.stage.install(&situation.client, subscription).await?;
+        let is_installed = self.install(&situation.client, subscriptions).await;
+        if is_installed.is_err() {
+            self.remove(&mut self.all(), &situation.key);
         }
+        is_installed?;
         Ok((self.serve(situation, Past::default()).shown(), before.is_some()))
     }
 
@@ -414,35 +415,50 @@ impl Situations {
     pub(crate) async fn delete(&self, kind: Kind, owner: Owner<'_>, name: &str) -> Result<(), ApiError> {
         let _alone = self.changes.lock().await;
         let situation = self.find(kind, owner, name)?;
-        self.end(&situation.key).await;
+        self.stop(&situation.key).await;
+        self.remove(&mut self.all(), &situation.key);
         self.forget(&situation.client).await
     }
 
-    /// Serves a situation.
+    /// Gives a situation's client its subscriptions, and no others.
+    async fn install(&self, client: &Arc<str>, subscriptions: Vec<Prepared>) -> Result<(), ApiError> {
+        // Where the broker died between two subscriptions, the first is there.
+        self.forget(client).await?;
+        for subscription in subscriptions {
+            self.stage.install(client, subscription).await?;
+        }
+        Ok(())
+    }
+
+    /// Serves a situation, in the place of one that was stopped.
     fn serve(&self, situation: Situation, past: Past) -> Arc<Situation> {
         let situation = Arc::new(situation);
         let asks = self.stage.gates.open(&situation);
         let runner = Runner::start(&self.stage, &situation, past, asks);
         let mut all = self.all();
+        self.remove(&mut all, &situation.key);
         let label = self.series().open(situation.key.kind, &situation.key.name);
-        all.insert(situation.key.clone(), Served { situation: Arc::clone(&situation), runner, label });
+        let served = Served { situation: Arc::clone(&situation), runner: Some(runner), label };
+        all.insert(situation.key.clone(), served);
         drop(all);
         situation
     }
 
-    /// Waits until nothing is done for it any more.
-    async fn end(&self, key: &Key) {
-        let ended = {
-            let mut all = self.all();
-            let ended = all.remove(key);
-            if let Some(served) = &ended {
-                self.series().close(&served.label, served.situation.figures.sums());
-            }
-            ended
-        };
-        if let Some(served) = ended {
+    /// Waits until nothing is done for it any more. It is still shown.
+    async fn stop(&self, key: &Key) {
+        let stopped = self.all().get_mut(key).and_then(|served| {
             self.stage.gates.close(&served.situation);
-            served.runner.end().await;
+            served.runner.take()
+        });
+        if let Some(runner) = stopped {
+            runner.end().await;
+        }
+    }
+
+    /// Takes away one that was stopped.
+    fn remove(&self, all: &mut BTreeMap<Key, Served>, key: &Key) {
+        if let Some(served) = all.remove(key) {
+            self.series().close(&served.label, served.situation.figures.sums());
         }
     }
 

@@ -268,10 +268,16 @@ async fn a_live_alarm_comes_in_its_turn_and_is_no_loss() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_is_taken_in_while_it_is_paused() {
+async fn while_it_is_paused_it_takes_nothing_in_and_says_why() {
     let program = Serve::new().start().await;
     let http = program.http();
     http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    publish(&http, &taxi("t9", 9_000.0, true)).await;
+    let one = json!({"taxi": 1, "rider": 0});
+    eventually("a candidate", async || {
+        (document(&http, "pickup").await["activity"]["candidates"] == one).then_some(())
+    })
+    .await;
     http.post("/v1/groups/pickup/pause", "application/json", String::new()).await.expect(204);
     publish_all(&http, &[taxi("t1", 0.0, true), rider("r1", 0.0, 1)]).await;
     let found = eventually("what waits", async || {
@@ -279,9 +285,32 @@ async fn nothing_is_taken_in_while_it_is_paused() {
         (document["activity"]["queued"] == 2).then_some(document)
     })
     .await;
-    assert_eq!((&found["activity"]["inputs"], &found["groups"]), (&json!(0), &json!([])), "{found}");
+    assert_eq!((&found["activity"]["inputs"], &found["groups"]), (&json!(1), &json!([])), "{found}");
+    let why = http.get("/v1/groups/pickup/objects/t9").await.expect(200).json();
+    assert_eq!(why["why"], "t9 is in no group: as taxi, there is no candidate for rider");
     http.post("/v1/groups/pickup/resume", "application/json", String::new()).await.expect(204);
     holds(&http, "pickup", json!([{"taxi": "t1", "rider": "r1"}])).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_there_while_it_is_replaced() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    let replaced = async {
+        for _ in 0..20 {
+            http.put("/v1/groups/pickup", &pickup()).await.expect(200);
+        }
+    };
+    let looked = async {
+        loop {
+            document(&http, "pickup").await;
+        }
+    };
+    tokio::select! {
+        () = replaced => {}
+        () = looked => {}
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
