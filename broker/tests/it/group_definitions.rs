@@ -414,9 +414,6 @@ struct Object {
     size: i64,
 }
 
-/// Groups that each definition tells.
-const LIMITS: [usize; 3] = [1_000, 20, 50];
-
 const KINDS: [&str; 4] = ["taxi", "rider", "stand", "none"];
 
 /// What happens in a town on a plane, and which groups there are by looking at everything.
@@ -446,74 +443,159 @@ impl Town {
         })
     }
 
-    fn of_kind(&self, kind: u32) -> impl Iterator<Item = (&String, &Object)> {
-        self.objects.iter().filter(move |(_, object)| object.kind == kind)
+    /// Definitions drawn at random.
+    fn definitions(&mut self) -> Vec<Definition> {
+        let roles = [2, 2, 3, 3];
+        let name = |number| format!("drawn-{number}");
+        (0..)
+            .zip(roles)
+            .map(|(number, roles)| Definition::draw(&mut self.random, name(number), roles))
+            .collect()
     }
+}
 
-    /// The documents, and for each the groups that there are.
-    fn definitions() -> [(&'static str, Value); 3] {
-        let role = |kind: &str| json!({"where": format!("type = '{kind}'")});
-        let [near, first, three] = LIMITS;
-        [
-            (
-                "near",
-                json!({
-                    "roles": {"taxi": role("taxi"), "rider": role("rider")}, "limit": near,
-                    "where": ["DISTANCE(taxi, rider) <= 30", "taxi.size >= rider.size"],
-                }),
-            ),
-            (
-                "first",
-                json!({
-                    "roles": {"rider": role("rider"), "taxi": role("taxi")}, "limit": first,
-                    "where": ["DISTANCE(taxi, rider) <= 60", "taxi.size > 2"], "order": "taxi.size - rider.size",
-                }),
-            ),
-            (
-                "three",
-                json!({
-                    "roles": {"taxi": role("taxi"), "rider": role("rider"), "stand": role("stand")}, "limit": three,
-                    "where": ["DISTANCE(taxi, rider) <= 60", "DISTANCE(rider, stand) <= 60", "taxi.size <> stand.size"],
-                    "order": "DISTANCE(rider, stand)",
-                }),
-            ),
-        ]
-    }
+/// A group definition over the roles a, b and c, as a document and as looking at everything.
+struct Definition {
+    name: String,
+    /// Of each role the kind of its objects, and their least size.
+    roles: Vec<(u32, i64)>,
+    conditions: Vec<Condition>,
+    order: Option<Condition>,
+    limit: usize,
+}
 
-    fn groups(&self) -> [Vec<Value>; 3] {
-        let [mut near, mut first, mut three] = [const { Vec::new() }; 3];
-        for (taxi, of_taxi) in self.of_kind(0) {
-            for (rider, of_rider) in self.of_kind(1) {
-                let apart = square(of_taxi, of_rider);
-                if apart <= 30 * 30 && of_taxi.size >= of_rider.size {
-                    near.push((
-                        0,
-                        [rider, taxi, ""].map(str::to_owned),
-                        json!({"taxi": taxi, "rider": rider}),
-                    ));
-                }
-                if apart > 60 * 60 {
-                    continue;
-                }
-                if of_taxi.size > 2 {
-                    let names = [rider, taxi, ""].map(str::to_owned);
-                    first.push((of_taxi.size - of_rider.size, names, json!({"taxi": taxi, "rider": rider})));
-                }
-                for (stand, of_stand) in self.of_kind(2) {
-                    let apart = square(of_rider, of_stand);
-                    if apart <= 60 * 60 && of_taxi.size != of_stand.size {
-                        let group = json!({"taxi": taxi, "rider": rider, "stand": stand});
-                        three.push((apart, [rider, stand, taxi].map(|name| name.to_owned()), group));
-                    }
-                }
-            }
+/// A condition over one or two roles, or a term over two.
+enum Condition {
+    /// At most so many metres apart; as a term, how many.
+    Near(usize, usize, i64),
+    /// One size compared with another; as a term, their difference.
+    Sizes(usize, &'static str, usize),
+    /// A size that is not another.
+    IsNot(usize, i64),
+}
+
+const ROLES: [&str; 3] = ["a", "b", "c"];
+
+impl Condition {
+    fn text(&self) -> String {
+        match *self {
+            Self::Near(a, b, metres) => format!("DISTANCE({}, {}) <= {metres}", ROLES[a], ROLES[b]),
+            Self::Sizes(a, is, b) => format!("{}.size {is} {}.size", ROLES[a], ROLES[b]),
+            Self::IsNot(a, size) => format!("{}.size <> {size}", ROLES[a]),
         }
-        let mut limits = LIMITS.into_iter();
-        [near, first, three].map(|mut found: Vec<(i64, [String; 3], Value)>| {
-            found.sort_unstable_by(|(a, a_names, _), (b, b_names, _)| (a, a_names).cmp(&(b, b_names)));
-            found.truncate(limits.next().expect("a limit"));
-            found.into_iter().map(|(_, _, group)| group).collect()
-        })
+    }
+
+    fn term(&self) -> String {
+        match *self {
+            Self::Near(a, b, _) => format!("DISTANCE({}, {})", ROLES[a], ROLES[b]),
+            Self::Sizes(a, _, b) => format!("{}.size - {}.size", ROLES[a], ROLES[b]),
+            Self::IsNot(a, _) => format!("{}.size", ROLES[a]),
+        }
+    }
+
+    /// A number that ranks as the term does.
+    fn value(&self, members: &[(&str, &Object)]) -> i64 {
+        match *self {
+            Self::Near(a, b, _) => square(members[a].1, members[b].1),
+            Self::Sizes(a, _, b) => members[a].1.size - members[b].1.size,
+            Self::IsNot(a, _) => members[a].1.size,
+        }
+    }
+
+    /// Whether it is true of the members that are there; also where it is about others.
+    fn holds(&self, members: &[(&str, &Object)]) -> bool {
+        match *self {
+            Self::Near(a, b, _) | Self::Sizes(a, _, b) if a.max(b) >= members.len() => true,
+            Self::IsNot(a, _) if a >= members.len() => true,
+            Self::Near(_, _, metres) => self.value(members) <= metres * metres,
+            Self::Sizes(_, is, _) => match (is, self.value(members)) {
+                ("<", value) => value < 0,
+                (">=", value) => value >= 0,
+                ("=", value) => value == 0,
+                (_, value) => value != 0,
+            },
+            Self::IsNot(_, size) => self.value(members) != size,
+        }
+    }
+}
+
+impl Definition {
+    /// Each role has to be near one before it, so that groups can be counted; the rest is at random.
+    fn draw(random: &mut SmallRng, name: String, roles: usize) -> Self {
+        let near = |random: &mut SmallRng, role| {
+            Condition::Near(role, random.random_range(0..role), random.random_range(20..70))
+        };
+        let sizes = |random: &mut SmallRng| {
+            let is = ["<", ">=", "=", "<>"][random.random_range(0..4)];
+            let a = random.random_range(0..roles);
+            Condition::Sizes(a, is, (a + random.random_range(1..roles)) % roles)
+        };
+        let mut conditions: Vec<_> = (1..roles).map(|role| near(random, role)).collect();
+        conditions.push(sizes(random));
+        conditions.push(Condition::IsNot(random.random_range(0..roles), random.random_range(1..6)));
+        let order = match random.random_range(0..3) {
+            0 => None,
+            1 => Some(near(random, 1)),
+            _ => Some(sizes(random)),
+        };
+        Self {
+            name,
+            roles: (0..roles).map(|_| (random.random_range(0..3), random.random_range(0..3))).collect(),
+            conditions,
+            order,
+            limit: [20, 50, 1_000][random.random_range(0..3)],
+        }
+    }
+
+    fn document(&self) -> Value {
+        let role = |(role, (kind, size)): (&str, &(u32, i64))| {
+            let condition = format!("type = '{}' AND size >= {size}", KINDS[*kind as usize]);
+            (role.to_owned(), json!({"where": condition}))
+        };
+        let conditions: Vec<_> = self.conditions.iter().map(Condition::text).collect();
+        let mut document = json!({
+            "roles": Value::Object(ROLES.into_iter().zip(&self.roles).map(role).collect()),
+            "where": conditions,
+            "limit": self.limit,
+        });
+        if let Some(order) = &self.order {
+            document["order"] = json!(order.term());
+        }
+        document
+    }
+
+    /// The reported groups of a town.
+    fn groups(&self, town: &Town) -> Vec<Value> {
+        let mut found = Vec::new();
+        self.extend(town, &mut Vec::new(), &mut found);
+        found.sort_unstable();
+        found.truncate(self.limit);
+        let group =
+            |(_, names): (i64, Vec<&str>)| json!(ROLES.into_iter().zip(names).collect::<BTreeMap<_, _>>());
+        found.into_iter().map(group).collect()
+    }
+
+    fn extend<'t>(
+        &self,
+        town: &'t Town,
+        members: &mut Vec<(&'t str, &'t Object)>,
+        found: &mut Vec<(i64, Vec<&'t str>)>,
+    ) {
+        let Some((kind, size)) = self.roles.get(members.len()) else {
+            let value = self.order.as_ref().map_or(0, |order| order.value(members));
+            found.push((value, members.iter().map(|(name, _)| *name).collect()));
+            return;
+        };
+        for (name, object) in &town.objects {
+            if object.kind != *kind || object.size < *size || members.iter().any(|(one, _)| one == name) {
+                continue;
+            }
+            members.push((name, object));
+            if self.conditions.iter().all(|condition| condition.holds(members)) {
+                self.extend(town, members, found);
+            }
+            members.pop();
+        }
     }
 }
 
@@ -540,12 +622,11 @@ impl Told {
         assert!(is_news, "enters and exits alternate: {frame}");
     }
 
-    /// Whether what was told are these groups.
-    fn are(&self, groups: &[Vec<Value>; 3]) -> bool {
-        let names = Town::definitions().map(|(name, _)| name);
-        names.iter().zip(groups).all(|(name, groups)| {
+    /// Whether what was told are the groups of these definitions.
+    fn are(&self, definitions: &[Definition], groups: &[Vec<Value>]) -> bool {
+        definitions.iter().zip(groups).all(|(definition, groups)| {
             let groups: BTreeSet<_> = groups.iter().map(Value::to_string).collect();
-            self.groups.get(*name).map_or(groups.is_empty(), |told| *told == groups)
+            self.groups.get(&definition.name).map_or(groups.is_empty(), |told| *told == groups)
         })
     }
 }
@@ -556,28 +637,29 @@ async fn groups_are_those_of_looking_at_everything_after_every_step() {
     let program = Serve::new().config(config).start().await;
     let http = program.http();
     let mut town = Town::new(29);
+    let definitions = town.definitions();
     let (mut reader, mut told) = (program.ws("reader").await, Told::default());
     reader.subscribe("groups", json!({"filters": [{"where": "type = 'group'"}]})).await;
     publish_all(&http, &(0..1_000).map(|_| town.step(1_000)).collect::<Vec<_>>()).await;
-    for (name, definition) in Town::definitions() {
-        http.put(&format!("/v1/groups/{name}"), &definition).await.expect(201);
+    for definition in &definitions {
+        http.put(&format!("/v1/groups/{}", definition.name), &definition.document()).await.expect(201);
     }
-    for step in 0..300 {
+    for step in 0..200 {
         if step % 50 == 0 {
             // Those at the front come and go with many.
             publish_all(&http, &(0..200).map(|_| town.step(1_000)).collect::<Vec<_>>()).await;
         }
         publish(&http, &town.step(1_000)).await;
-        let groups = town.groups();
-        for ((name, _), groups) in Town::definitions().iter().zip(&groups) {
-            let found = holds(&http, name, json!(groups)).await;
+        let groups: Vec<_> = definitions.iter().map(|definition| definition.groups(&town)).collect();
+        for (definition, groups) in definitions.iter().zip(&groups) {
+            let found = holds(&http, &definition.name, json!(groups)).await;
             assert_eq!(
                 (&found["activity"]["restarts"], &found["activity"]["dropped"]),
                 (&json!(0), &json!(0)),
                 "{found}"
             );
         }
-        while !told.are(&groups) {
+        while !told.are(&definitions, &groups) {
             told.note(&reader.event().await);
         }
     }
@@ -590,10 +672,11 @@ async fn enters_and_exits_come_once_whatever_kills_there_are() {
     let http = program.http();
     let groups = json!({"filters": [{"where": "type = 'group'"}], "durable": true});
     http.put("/v1/clients/watch/subscriptions/s", &groups).await.expect(201);
-    for (name, definition) in Town::definitions() {
-        http.put(&format!("/v1/groups/{name}"), &definition).await.expect(201);
-    }
     let mut town = Town::new(31);
+    let definitions = town.definitions();
+    for definition in &definitions {
+        http.put(&format!("/v1/groups/{}", definition.name), &definition.document()).await.expect(201);
+    }
     // Before anything is kept, behind that, and right after a lot.
     for count in [300, 1_500, 900, 2_500, 40] {
         publish_all(&program.http(), &(0..count).map(|_| town.step(400)).collect::<Vec<_>>()).await;
@@ -602,14 +685,15 @@ async fn enters_and_exits_come_once_whatever_kills_there_are() {
         program.exit_status().await;
         program = start(&folder).await;
     }
-    let (http, found) = (program.http(), town.groups());
-    for ((name, _), groups) in Town::definitions().iter().zip(&found) {
-        let document = holds(&http, name, json!(groups)).await;
+    let http = program.http();
+    let found: Vec<_> = definitions.iter().map(|definition| definition.groups(&town)).collect();
+    for (definition, groups) in definitions.iter().zip(&found) {
+        let document = holds(&http, &definition.name, json!(groups)).await;
         assert_eq!(document["activity"]["restarts"], 0, "{document}");
     }
     let (mut watch, mut told) = (program.ws("watch").await, Told::default());
     let last = feature("last", [0.0, 0.0], json!({"type": "group", "group": "last"}));
-    while !told.are(&found) {
+    while !told.are(&definitions, &found) {
         told.note(&watch.event().await);
     }
     // Nothing comes behind that.
