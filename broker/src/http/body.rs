@@ -92,6 +92,11 @@ impl Bound {
         Self { what: "a subscription", bytes, setting: "limits.subscription_bytes" }
     }
 
+    /// The bound of the document of a check, a rule set or a group definition.
+    pub(crate) fn of_situation(app: &App) -> Self {
+        Self { what: "a document", ..Self::of_subscription(app) }
+    }
+
     /// The bound of a push subscription.
     pub(crate) fn of_push(app: &App) -> Self {
         let bytes = app.config.limits.push_subscription_bytes as u64;

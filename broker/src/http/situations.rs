@@ -42,7 +42,7 @@ async fn put(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
-    let body = body::document(app, headers, body, Bound::of_subscription(app)).await?;
+    let body = body::document(app, headers, body, Bound::of_situation(app)).await?;
     let (document, has_replaced) =
         app.situations.put(kind, owner(principal), name, body::text(&body)?).await?;
     let status = if has_replaced { StatusCode::OK } else { StatusCode::CREATED };

@@ -120,8 +120,11 @@ export class Console {
     this.clients.fresh = (client) => this.live.objects.get(this.same.pointOf(client) ?? "")?.place;
     this.live.onEvent = (feature) => this.reach.offer(feature);
     this.live.listed = (feature) => holdsText(feature, this.filter.peek());
+    let filter = "";
     effect(() => {
-      if (this.filter.value !== "" || this.live.rows.peek().length > 0) untracked(() => this.live.list());
+      if (this.filter.value === filter) return;
+      filter = this.filter.value;
+      untracked(() => this.#list());
     });
     this.checks = new Situations(this.access, "checks");
     this.rules = new Situations(this.access, "rules");
@@ -333,7 +336,16 @@ export class Console {
       colourOf: ({ feature }) => scale?.of(feature.properties) ?? -1,
       violates: (point) => this.live.violations.checksOf(point).length > 0,
       derived: ({ feature }) => rulesOf(feature) !== undefined,
+      shows: ({ feature }) => this.live.listed(feature),
     };
+  }
+
+  /** Shows what the filter lets through, in the list and on the map. */
+  #list(): void {
+    this.live.list();
+    const view = this.view.value;
+    if (view === undefined || this.replay.value?.at_ms.value !== undefined) return;
+    for (const seen of this.live.objects.newest().reverse()) view.put(seen);
   }
 
   async #reloadIfOther(): Promise<void> {

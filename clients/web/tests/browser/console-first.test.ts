@@ -110,6 +110,9 @@ test("an address keeps the view, Back goes back, and the search finds clients an
   await expect.poll(() => page.locator(".feed .row .name").allTextContents()).toEqual(["tram-7"]);
   await page.getByRole("searchbox", { name: "Filter events" }).fill("kind=bus");
   await page.getByText("No event like that so far.").waitFor();
+  await expect.poll(() => page.locator('[data-layer="events"]').textContent()).toBe("0");
+  await page.getByRole("button", { name: "Clear the filter" }).click();
+  await expect.poll(() => page.locator('[data-layer="events"]').textContent()).toBe("1");
   await page.getByRole("button", { name: /theme, change/ }).click();
   await page.getByRole("button", { name: /theme, change/ }).click();
   await expect.poll(() => page.locator("html").getAttribute("data-theme")).toBe("dark");

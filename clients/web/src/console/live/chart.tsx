@@ -14,8 +14,10 @@ const [WIDTH, HEIGHT] = [336, 104];
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 20];
 /** A line breaks where for so long there is nothing; the broker's own points are ten seconds apart. */
 const BREAK_MS = 25_000;
+/** Of a broker that has just begun. */
+const SHORTEST_MS = 60_000;
 /** Steps of the axis of time. */
-const STEPS_S = [30, 60, 120, 300, 600, 900];
+const STEPS_S = [60, 120, 300, 600, 900];
 /** Points of a line; of more, the greatest of each few are drawn, so that no peak is lost. */
 const POINTS = 160;
 /** The first lines of a chart are solid, those above them dashed. */
@@ -36,7 +38,7 @@ export function momentsOf(from_ms: number, to_ms: number): number[] {
   return Array.from({ length: Math.max(0, Math.floor((to_ms - first) / step_ms) + 1) }, (_, at) => first + at * step_ms);
 }
 
-/** Draws `series` over `times_ms`, ascending; the axis ends at the newest and is `range_s` long. */
+/** Draws `series` over `times_ms`, ascending; the axis ends at the newest and is `range_s` long, or as long as there is anything to show. */
 export function Chart({
   title,
   unit,
@@ -56,15 +58,16 @@ export function Chart({
 }) {
   const pointed = useSignal<number | undefined>(undefined);
   const to_ms = times_ms.at(-1) ?? 0;
-  const from_ms = to_ms - range_s * 1000;
+  const span_ms = Math.min(range_s * 1000, Math.max(SHORTEST_MS, to_ms - (times_ms[0] ?? to_ms)));
+  const from_ms = to_ms - span_ms;
   const first = times_ms.findIndex((time) => time >= from_ms);
   const shown = first < 0 ? [] : times_ms.slice(first);
   const most = Math.max(0, ...series.flatMap(({ values }) => values.slice(first).filter((value) => value !== undefined)));
   const ticks = ticksOf(most === 0 ? 1 : most);
   const top = ticks.at(-1) ?? 1;
-  const x = (time: number): number => LEFT + ((time - from_ms) / (range_s * 1000)) * (WIDTH - LEFT - RIGHT);
+  const x = (time: number): number => LEFT + ((time - from_ms) / span_ms) * (WIDTH - LEFT - RIGHT);
   const y = (value: number): number => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
-  const index = pointed.value === undefined ? shown.length - 1 : nearestOf(shown, from_ms + pointed.value * range_s * 1000);
+  const index = pointed.value === undefined ? shown.length - 1 : nearestOf(shown, from_ms + pointed.value * span_ms);
   const time = shown[index];
   const clock = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB");
   const minute = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });

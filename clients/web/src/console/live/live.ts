@@ -61,7 +61,7 @@ export class Live {
   readonly wanted = signal(false);
   readonly #feed = new Feed();
   readonly #everything: string;
-  /** Whether an event is for the list. */
+  /** Whether an event is for the list, and for the map. */
   listed: (feature: DeliveredFeature) => boolean = () => true;
   /** Hears of each event after it is shown. */
   onEvent: (feature: DeliveredFeature) => void = () => undefined;

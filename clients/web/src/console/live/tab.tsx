@@ -136,7 +136,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
         <input
           type="search"
           aria-label="Filter events"
-          placeholder="Filter this list: text, or status=1"
+          placeholder="Filter list and map: text, or status=1"
           autocomplete="off"
           value={console.filter.value}
           onInput={({ currentTarget }) => (console.filter.value = currentTarget.value)}
@@ -151,7 +151,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
           )
         ) : (
           <p class="quiet">
-            No event like that so far. The map shows all.{" "}
+            No event like that so far.{" "}
             <button type="button" class="link" onClick={() => (console.filter.value = "")}>
               Clear the filter
             </button>

@@ -81,11 +81,11 @@ const MARKS: readonly (readonly [Marks | "auto", string])[] = [
 
 function Layers() {
   const console = useConsole();
-  const { live, clients, draft, settings, groups } = console;
+  const { live, clients, draft, settings, groups, view } = console;
   const definitions = groups.list.value ?? [];
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
-    events: live.points.value,
+    events: live.points.value - (view.value?.hidden.value ?? 0),
     clients: clients.places.value + clients.merged.value,
     areas: clients.areas.value,
     groups: standing,

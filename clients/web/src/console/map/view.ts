@@ -1,5 +1,6 @@
 // The console's map: areas, clients, events and the draft, above each other, and what was clicked.
 
+import { signal } from "@preact/signals";
 import type { Feature } from "geojson";
 import type { ExpressionSpecification, MapMouseEvent } from "maplibre-gl";
 
@@ -72,6 +73,8 @@ export interface Meaning {
   violates(point: string): boolean;
   /** Whether a rule set made its event. */
   derived(seen: Seen): boolean;
+  /** Whether it is to be seen at all. */
+  shows(seen: Seen): boolean;
 }
 
 /** Calls of a tool that has the map's clicks for itself. */
@@ -92,7 +95,7 @@ export class MapView implements Shown {
   readonly #density: Density;
   readonly #lines: Lines;
   readonly #flashes: Flashes;
-  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false, derived: () => false };
+  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false, derived: () => false, shows: () => true };
   #switched: Readonly<Record<Layer, boolean>> = {
     events: true,
     clients: true,
@@ -105,6 +108,9 @@ export class MapView implements Shown {
   #marks: Marks | "auto" = "auto";
   #tool: Tool | undefined;
   #touched = false;
+  readonly #hidden = new Set<string>();
+  /** Marks that are not to be seen. */
+  readonly hidden = signal(0);
   /** Clients that are shown. */
   #placed = new Set<string>();
 
@@ -204,6 +210,13 @@ export class MapView implements Shown {
   }
 
   put(seen: Seen): void {
+    if (!this.#meaning.shows(seen)) {
+      this.#hidden.add(seen.id);
+      this.hidden.value = this.#hidden.size;
+      this.#events.remove(seen.id);
+      return;
+    }
+    this.#unhide(seen.id);
     const at = this.#base.plane.toMap(seen.place);
     const violates = this.#meaning.violates(seen.id);
     const derived = this.#meaning.derived(seen);
@@ -222,6 +235,10 @@ export class MapView implements Shown {
     // Of a longer time nobody knows the way in between.
     const jump = Math.abs(seen.after_s ?? 0) > KNOWN_WAY_S;
     this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000, jump });
+  }
+
+  #unhide(id: string): void {
+    if (this.#hidden.delete(id)) this.hidden.value = this.#hidden.size;
   }
 
   /** Puts a mark where it was; `at_ms` is the time that the map shows. */
@@ -319,10 +336,13 @@ export class MapView implements Shown {
   }
 
   remove(id: string): void {
+    this.#unhide(id);
     this.#events.remove(id);
   }
 
   clear(): void {
+    this.#hidden.clear();
+    this.hidden.value = 0;
     this.#events.clear();
   }
 

@@ -15,6 +15,7 @@ import { ENDS } from "./base/layers.js";
 import { paletteOf, type Palette } from "./base/palette.js";
 import { parts, type Colour } from "./colour.js";
 import { gridLines } from "./grid.js";
+import { showPlaceNames } from "./place-names.js";
 import { addFinder } from "./places.js";
 import { planeOf, type Plane } from "./plane.js";
 import { THEME_CHANGED } from "../theme.js";
@@ -128,6 +129,7 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
     ends.push(addFinder(shown.find));
     base.onTheme(() => shown.paint(palette()));
   });
+  showPlaceNames(map);
   addAttribution(map, isPlanar ? undefined : WORLD_ATTRIBUTION);
   if (!isPlanar) return base;
   const drawGrid = (): void => {

@@ -2,7 +2,7 @@
 
 import type { ExpressionSpecification, FilterSpecification, LayerSpecification } from "maplibre-gl";
 
-import { CITIES_MAX_ZOOM } from "../world/layers.js";
+import { ABOVE, CITIES_MAX_ZOOM } from "../world/layers.js";
 import { byZoom, line, names, SLANTED, STRONG, type Drawn } from "./layers.js";
 import type { Palette } from "./palette.js";
 import { ROADS, type Part, type Road, type Schema } from "./schema.js";
@@ -244,6 +244,7 @@ export const nameLayers =
         minzoom: CITIES_MAX_ZOOM,
         maxzoom: 16,
         layout: { "text-field": ["get", "name"], "text-size": byZoom(1, [8, 11], [14, 17]), "symbol-sort-key": places.rank },
+        paint: { "text-opacity": ABOVE },
       }),
       names(palette, palette.nameStrong, {
         ...place(places.city),
@@ -256,6 +257,7 @@ export const nameLayers =
           "text-size": byZoom(1, [8, 13], [13, 20]),
           "symbol-sort-key": places.rank,
         },
+        paint: { "text-opacity": ABOVE },
       }),
     ];
   };

@@ -8,6 +8,8 @@ import { byZoom, line, names, PLAIN, SLANTED, STRONG, type Drawn } from "../base
 export const COUNTRIES_MAX_ZOOM = 9;
 /** Below that zoom the outline's cities are shown also where there is a base map with names. */
 export const CITIES_MAX_ZOOM = 8;
+/** From there on names of cities and towns are shown above the points, and not by the map. */
+export const ABOVE: ExpressionSpecification = ["step", ["zoom"], 1, CITIES_MAX_ZOOM, 0];
 
 /** Whether it is time for a name with a property `zoom`. */
 const isDue: ExpressionSpecification = ["<=", ["get", "zoom"], ["zoom"]];
@@ -79,6 +81,7 @@ export const worldNames: Drawn = (palette) => [
       "icon-color": palette.name,
       "icon-halo-color": palette.halo,
       "icon-halo-width": 1,
+      "text-opacity": ABOVE,
     },
   }),
   names(palette, palette.name, {

@@ -1,0 +1,49 @@
+// Names of places above the points, which would hide them. The map finds which names have room and leaves them undrawn.
+
+import type { Map as MapLibreMap } from "maplibre-gl";
+
+import { CITIES_MAX_ZOOM } from "./world/layers.js";
+
+/** Layers of names that are shown above the points, from that zoom on: there a name stands in the middle of its place. */
+const LAYERS = ["base-name-city", "base-name-town", "world-cities"];
+/** While the map moves its names are looked for so often. */
+const LOOK_MS = 120;
+
+/** Shows the names of places above all that is added to the map's canvas. Costs a look at the map's names whenever it was drawn. */
+export function showPlaceNames(map: MapLibreMap): void {
+  const holder = document.createElement("div");
+  holder.className = "place-names";
+  holder.setAttribute("aria-hidden", "true");
+  map.getCanvasContainer().after(holder);
+  let places: { readonly name: HTMLElement; readonly at: [lon: number, lat: number] }[] = [];
+  let looked_ms = 0;
+  const stand = (): void => {
+    for (const { name, at } of places) {
+      const { x, y } = map.project(at);
+      name.style.transform = `translate(${x.toFixed(1)}px, ${y.toFixed(1)}px) translate(-50%, -50%)`;
+    }
+  };
+  const look = (): void => {
+    looked_ms = performance.now();
+    const layers = LAYERS.filter((layer) => map.getLayer(layer) !== undefined);
+    const found = layers.length === 0 || map.getZoom() < CITIES_MAX_ZOOM ? [] : map.queryRenderedFeatures({ layers });
+    const named = new Set<string>();
+    places = found.flatMap(({ geometry, properties, layer }) => {
+      const text = String(properties["name"] ?? "");
+      if (geometry.type !== "Point" || text === "" || named.has(text)) return [];
+      named.add(text);
+      const name = document.createElement("span");
+      name.textContent = text;
+      name.className = layer.id === "base-name-city" || Number(properties["people"]) > 1000 ? "city" : "town";
+      const [lon = 0, lat = 0] = geometry.coordinates;
+      return [{ name, at: [lon, lat] }];
+    });
+    holder.replaceChildren(...places.map(({ name }) => name));
+    stand();
+  };
+  map.on("move", stand);
+  map.on("render", () => {
+    if (performance.now() - looked_ms >= LOOK_MS) look();
+  });
+  map.on("idle", look);
+}
