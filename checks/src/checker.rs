@@ -1,11 +1,12 @@
 //! A check at work: its sets, and the engine that evaluates it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::check::Check;
 use crate::engine::{Engine, Evaluation, Kind};
 use crate::links::{Binding, Bounds, Link, Overflow};
-use crate::sets::{Arrival, Held, Sets};
+use crate::sets::{Arrival, Held, Sets, Slot};
 
 /// A check that takes events in and tells violations.
 ///
@@ -51,13 +52,98 @@ impl<P> Checker<P> {
             return Ok(None);
         }
         self.evaluations += 1;
-        let slot = self.sets.changes().added.expect("the event was added") as usize;
+        let slot = self.sets.changes().added.expect("the event was added");
+        self.put(slot, payload);
+        let Evaluation { violated, told } = self.evaluate()?;
+        Ok(Some(Outcome { violated, told }))
+    }
+
+    /// Takes events in, and calls `each` after each of them as if it had been taken in by itself: with this, while it still knows the events of
+    /// that outcome, and with what [`Checker::take`] answers. An engine that takes several changes at once evaluates them at once. Where `each`
+    /// breaks, no more events are asked for; some may have been taken in already.
+    pub fn take_all(
+        &mut self,
+        events: impl IntoIterator<Item = (P, Arrival)>,
+        mut each: impl FnMut(&Self, Result<Option<Outcome>, Overflow>) -> ControlFlow<()>,
+    ) {
+        let mut events = events.into_iter();
+        let steps_max = self.engine.steps_max();
+        if steps_max == 1 {
+            for (payload, arrival) in events {
+                let taken = self.take(payload, &arrival);
+                if each(self, taken).is_break() {
+                    return;
+                }
+            }
+            return;
+        }
+        loop {
+            let batch: Vec<_> = events.by_ref().take(steps_max).collect();
+            if batch.is_empty() || self.take_batch(batch, &mut each).is_break() {
+                return;
+            }
+        }
+    }
+
+    fn take_batch(
+        &mut self,
+        batch: Vec<(P, Arrival)>,
+        each: &mut impl FnMut(&Self, Result<Option<Outcome>, Overflow>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let ahead = self.sets.ahead;
+        let mut steps = Vec::new();
+        let mut refused = Vec::new();
+        let mut arrivals = Vec::with_capacity(batch.len());
+        for (payload, arrival) in batch {
+            match self.sets.admit_more(&self.check, &arrival) {
+                Some(step) => {
+                    self.put(step.added, payload);
+                    arrivals.push((arrival, true));
+                    steps.push(step);
+                }
+                None => {
+                    arrivals.push((arrival, false));
+                    refused.push(payload);
+                }
+            }
+        }
+        if steps.is_empty() {
+            return arrivals.iter().try_for_each(|_| each(self, Ok(None)));
+        }
+        if let Some(evaluations) = self.engine.evaluate_all(&self.sets, &steps) {
+            let mut evaluations = evaluations.into_iter();
+            self.evaluations += steps.len() as u64;
+            let told = arrivals.iter().try_for_each(|(_, is_taken)| {
+                let evaluation = if *is_taken { evaluations.next() } else { None };
+                each(self, Ok(evaluation.map(|Evaluation { violated, told }| Outcome { violated, told })))
+            });
+            self.settle();
+            return told;
+        }
+        let taken = steps.iter().map(|step| self.payloads[step.added as usize].take());
+        let mut taken = taken.collect::<Vec<_>>().into_iter().flatten();
+        let mut refused = refused.into_iter();
+        self.sets.rewind(&steps);
+        self.sets.ahead = ahead;
+        for (arrival, is_taken) in arrivals {
+            let payload = if is_taken { taken.next() } else { refused.next() };
+            let outcome = self.take(payload.expect("each event has one"), &arrival);
+            each(self, outcome)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn put(&mut self, slot: Slot, payload: P) {
+        let slot = slot as usize;
         if self.payloads.len() <= slot {
             self.payloads.resize_with(slot + 1, || None);
         }
         self.payloads[slot] = Some(payload);
-        let Evaluation { violated, told } = self.evaluate()?;
-        Ok(Some(Outcome { violated, told }))
+    }
+
+    fn settle(&mut self) {
+        let payloads = &mut self.payloads;
+        self.sets.settle_by(|slot| payloads[slot as usize] = None);
     }
 
     /// Takes the event that came last out of all sets again, so that later events are not compared with it. Its links count
@@ -88,8 +174,7 @@ impl<P> Checker<P> {
     fn evaluate(&mut self) -> Result<Evaluation, Overflow> {
         let evaluated = self.engine.evaluate(&self.sets);
         if evaluated.is_ok() {
-            let payloads = &mut self.payloads;
-            self.sets.settle_by(|slot| payloads[slot as usize] = None);
+            self.settle();
         } else {
             self.clear();
         }

@@ -19,4 +19,4 @@ pub use engine::{Engine, Evaluation, Kind};
 pub use formula::{Clock, Context, Document, Formula, Quantified};
 pub use links::{Binding, Bounds, Link, Overflow};
 pub use replay::{Report, replay, replay_with};
-pub use sets::{AHEAD_MS_MAX, Arrival, Changes, Held, Removal, Sets, Slot};
+pub use sets::{AHEAD_MS_MAX, Arrival, Changes, Held, Removal, Sets, Slot, Step};

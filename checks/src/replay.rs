@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::hash::Hash;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::check::Check;
@@ -52,9 +53,16 @@ pub fn replay_with<K: Clone + Eq + Hash>(
 ) -> Result<Report<K>, Overflow> {
     let mut seen: HashSet<Vec<(usize, K)>> = HashSet::new();
     let mut links = Vec::new();
-    for (key, arrival) in events {
-        let Some(outcome) = checker.take(key, &arrival)? else { continue };
-        for link in &outcome.told {
+    let mut result = Ok(());
+    checker.take_all(events, |checker, taken| {
+        let told = match taken {
+            Ok(outcome) => outcome.map_or_else(Vec::new, |outcome| outcome.told),
+            Err(overflow) => {
+                result = Err(overflow);
+                return ControlFlow::Break(());
+            }
+        };
+        for link in &told {
             let named = link.bindings().iter().map(|binding| {
                 let (_, key) = checker.event(binding).expect("what is told is in the sets");
                 (binding.variable, key.clone())
@@ -64,7 +72,9 @@ pub fn replay_with<K: Clone + Eq + Hash>(
                 links.push(named);
             }
         }
-    }
+        ControlFlow::Continue(())
+    });
+    result?;
     let events: HashSet<_> = links.iter().flatten().map(|(_, key)| key).collect();
     let events_in_violation = events.len();
     Ok(Report { evaluations: checker.evaluations(), links, events_in_violation })

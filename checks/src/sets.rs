@@ -1,6 +1,7 @@
 //! The context sets: which recent events each holds, and what came and went.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::Arc;
 
 use matcher::event::Event;
@@ -74,6 +75,18 @@ pub struct Changes {
     pub removed: Vec<Removal>,
     /// The event that came.
     pub added: Option<Slot>,
+}
+
+/// One of several changes that are evaluated at once: an event came, and before it others left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Places in [`Changes::removed`] of what left before it came.
+    pub removed: Range<usize>,
+    /// The event that came.
+    pub added: Slot,
+    /// For [`Sets::rewind`]: the first of these that left with it, and the time and the latest event before.
+    own: usize,
+    before: (Option<i64>, Option<Slot>),
 }
 
 /// The sets of one check.
@@ -150,6 +163,40 @@ impl Sets {
         self.latest = Some(slot);
         self.changes.added = Some(slot);
         true
+    }
+
+    /// Takes an event in as [`Sets::admit`] does, as one of several changes between two calls of [`Sets::settle`].
+    pub fn admit_more(&mut self, check: &Check, arrival: &Arrival) -> Option<Step> {
+        let before = (self.now_ms, self.latest);
+        let own = self.changes.removed.len();
+        let from = self.changes.added.map_or(0, |_| own);
+        if !self.admit(check, arrival) {
+            return None;
+        }
+        let added = self.changes.added.expect("the event was added");
+        Some(Step { removed: from..self.changes.removed.len(), added, own, before })
+    }
+
+    /// Takes back all steps since [`Sets::settle`]: what came is gone, and what left with it is there again.
+    pub(crate) fn rewind(&mut self, steps: &[Step]) {
+        for step in steps.iter().rev() {
+            let held = self.held[step.added as usize].take().expect("it is there until it is settled");
+            self.events_bytes -= held.event.bytes();
+            for queue in &mut self.queues {
+                if let Some(place) = queue.iter().rposition(|&(_, slot)| slot == step.added) {
+                    queue.remove(place);
+                }
+            }
+            self.free.push(step.added);
+            self.numbers -= 1;
+            (self.now_ms, self.latest) = step.before;
+            for Removal { set, slot, .. } in self.changes.removed.drain(step.own..).rev() {
+                let held = self.held[slot as usize].as_mut().expect("it is there until it is settled");
+                held.sets |= 1 << set;
+                self.queues[set].push_front((held.at_ms, slot));
+            }
+        }
+        self.changes.added = None;
     }
 
     /// Lets events leave whose time is over before a moment.
@@ -249,7 +296,7 @@ impl Sets {
     pub fn members(
         &self,
         set: usize,
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
     ) -> impl DoubleEndedIterator<Item = Slot> {
         self.queues[set].range(range).map(|&(_, slot)| slot)
     }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod checks;
+pub mod checks_joined;
 pub mod clcb;
 pub mod gpu;
 pub mod groups;
@@ -42,6 +43,8 @@ modules! {
     PROBE = "kernel_probe";
     /// Checks: GAIN.
     CHECKS = "kernel_checks";
+    /// Checks past GAIN: batches of changes, and joins.
+    CHECKS_JOINED = "kernel_checks_joined";
     /// Constraint Handling Rules.
     RULES = "kernel_rules";
     /// Constraint Handling Rules to the letter of their paper.
@@ -185,6 +188,25 @@ mod tests {
             ("HEAD_LENGTH", checks::HEAD_LENGTH as u64),
         ] {
             assert_eq!(u64::from(in_header(checks, name)), value, "{name}");
+        }
+        let joined = include_str!("kernel_checks_joined.cu");
+        for (name, value) in [
+            ("JOINED_LEAVES", checks_joined::JOINED_LEAVES),
+            ("JOINED_STEPS", checks_joined::JOINED_STEPS),
+            ("JOINED_STACK", checks_joined::JOINED_STACK),
+            ("JOINED_KEYS", checks_joined::JOINED_KEYS),
+            ("JOINED_LOOKUPS", checks_joined::JOINED_LOOKUPS),
+            ("JOINED_CHUNK", checks_joined::JOINED_CHUNK),
+            ("STEP_FALSE", checks_joined::STEP_FALSE.into()),
+            ("STEP_LEAF", checks_joined::STEP_LEAF.into()),
+            ("STEP_SOME", checks_joined::STEP_SOME.into()),
+            ("STEP_AND", checks_joined::STEP_AND.into()),
+            ("STEP_OR", checks_joined::STEP_OR.into()),
+            ("JOINED_DOUBTS", checks_joined::JOINED_DOUBTS),
+            ("JOINED_TOLD", checks_joined::JOINED_TOLD),
+            ("JOINED_ENTRIES", checks_joined::JOINED_ENTRIES),
+        ] {
+            assert_eq!(in_header(joined, name) as usize, value, "{name}");
         }
         let rules_header = include_str!("../include/rules.cuh");
         for (name, value) in [

@@ -14,7 +14,7 @@ pub use sequential::Sequential;
 
 use crate::check::Check;
 use crate::links::{Bounds, Link, Overflow};
-use crate::sets::Sets;
+use crate::sets::{Sets, Step};
 
 /// Evaluates a check.
 pub trait Engine: Send {
@@ -27,6 +27,18 @@ pub trait Engine: Send {
     /// # Errors
     /// [`Overflow`], after which the engine has to be cleared, and the sets emptied.
     fn evaluate(&mut self, sets: &Sets) -> Result<Evaluation, Overflow>;
+
+    /// How many changes it takes at once; 1 where it takes each by itself.
+    fn steps_max(&self) -> usize {
+        1
+    }
+
+    /// Evaluates the check as it was after each of several changes, oldest first, all of which [`Sets::changes`] has: the answers are those of
+    /// [`Engine::evaluate`] after each. `None`, and no change, where it has to be done one by one.
+    fn evaluate_all(&mut self, sets: &Sets, steps: &[Step]) -> Option<Vec<Evaluation>> {
+        let _ = (sets, steps);
+        None
+    }
 
     /// All links of the violation at the last evaluation, in no order. For tests and for a reader that comes anew: it costs as much as
     /// there is to tell.

@@ -30,6 +30,12 @@ impl Sequential {
         };
         recursion::told(&mut self.told.links, links)
     }
+
+    /// Goes on from what another engine found that was told and that is gone since the evaluation before.
+    pub fn follow(&mut self, told: &[Link], gone: &[Link]) {
+        gone.iter().for_each(|link| drop(self.told.links.remove(link)));
+        self.told.links.extend(told.iter().cloned());
+    }
 }
 
 impl Engine for Sequential {

@@ -16,6 +16,7 @@
 
 mod links;
 mod normal;
+pub mod outline;
 mod plan;
 mod search;
 mod table;

@@ -9,11 +9,21 @@ use crate::check::{Check, Node as Formula};
 
 /// A formula without quantifiers over leaves and quantified nodes.
 #[derive(Clone, Debug)]
-pub(super) enum Matrix {
+pub enum Matrix {
     /// A leaf that is true, or is not.
-    Leaf { leaf: usize, holds: bool },
+    Leaf {
+        /// Its place in [`Check::predicate`].
+        leaf: usize,
+        /// Whether it is to be true.
+        holds: bool,
+    },
     /// A node that some event satisfies, or none.
-    Some { node: usize, holds: bool },
+    Some {
+        /// The node.
+        node: usize,
+        /// Whether some event is to satisfy it.
+        holds: bool,
+    },
     /// All parts are true.
     All(Vec<Matrix>),
     /// Some part is true.

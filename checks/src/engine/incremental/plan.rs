@@ -30,12 +30,19 @@ pub(super) struct Step {
 }
 
 /// Where the events of a variable are found.
-#[derive(Debug)]
-pub(super) enum Access {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Access {
     /// All events of its set.
     Scan,
     /// Events that an index has for the event of another variable.
-    Probe { index: usize, from: usize, probe: Probe },
+    Probe {
+        /// The index.
+        index: usize,
+        /// Depth of the other variable.
+        from: usize,
+        /// What of its event is looked up.
+        probe: Probe,
+    },
 }
 
 /// An index of a set.
@@ -88,23 +95,39 @@ fn way(check: &Check, normal: &Normal, node: &Node, indices: &mut Vec<OfSet>) ->
     starts.sort_unstable();
     starts.dedup();
 
-    let alternatives = alternatives(&node.matrix);
-    let planner = |literals: &[Literal]| Planner::new(check, node, literals);
-    let planners: Vec<_> = alternatives.iter().map(|literals| planner(literals)).collect();
-    let common = planner(&common(&node.matrix));
-    let plans_from = |bound: Vec<usize>, indices: &mut Vec<OfSet>| {
-        // Where one alternative has to look at everything, the others would find nothing that it does not.
-        let scans = |planner: &Planner<'_>| planner.plan(&bound, &mut Vec::new()).scans();
-        let least = scans(&common);
-        let plans = if planners.len() > 1 && planners.iter().all(|planner| scans(planner) < least) {
-            planners.iter().map(|planner| planner.plan(&bound, indices)).collect()
-        } else {
-            vec![common.plan(&bound, indices)]
-        };
-        Plans { bound, plans }
-    };
-    let starts = starts.into_iter().map(|bound| plans_from(bound, indices)).collect();
+    let planners = Planners::new(check, node);
+    let plans_from = |bound: Vec<usize>| Plans { plans: planners.plans(&bound, indices), bound };
+    let starts = starts.into_iter().map(plans_from).collect();
     Way { starts, rest: rest(&node.matrix) }
+}
+
+/// Planners of a node: one for what always has to hold, and one for each alternative.
+pub(super) struct Planners<'a> {
+    common: Planner<'a>,
+    alternatives: Vec<Planner<'a>>,
+}
+
+impl<'a> Planners<'a> {
+    pub(super) fn new(check: &'a Check, node: &'a Node) -> Self {
+        let planner = |literals: &[Literal]| Planner::new(check, node, literals);
+        let alternatives = alternatives(&node.matrix);
+        Self {
+            common: planner(&common(&node.matrix)),
+            alternatives: alternatives.iter().map(|literals| planner(literals)).collect(),
+        }
+    }
+
+    /// The plans for variables that are bound.
+    pub(super) fn plans(&self, bound: &[usize], indices: &mut Vec<OfSet>) -> Vec<Plan> {
+        // Where one alternative has to look at everything, the others would find nothing that it does not.
+        let scans = |planner: &Planner<'_>| planner.plan(bound, &mut Vec::new()).scans();
+        let least = scans(&self.common);
+        if self.alternatives.len() > 1 && self.alternatives.iter().all(|planner| scans(planner) < least) {
+            self.alternatives.iter().map(|planner| planner.plan(bound, indices)).collect()
+        } else {
+            vec![self.common.plan(bound, indices)]
+        }
+    }
 }
 
 /// The leaves that hold wherever a matrix does.

@@ -106,32 +106,15 @@ fn cell(number: f64, width: f64) -> i64 {
     (number / width).floor() as i64
 }
 
-impl Index {
-    /// An index without events.
-    #[must_use]
-    pub fn new(key: Key) -> Self {
-        Self { key, buckets: HashMap::default() }
-    }
-
-    /// What events are looked up by.
-    #[must_use]
-    pub fn key(&self) -> &Key {
-        &self.key
-    }
-
-    /// Forgets all events.
-    pub fn clear(&mut self) {
-        self.buckets = HashMap::default();
-    }
-
+impl Key {
     /// Calls `visit` with each key of an event.
-    fn keys(&self, subject: &Subject<'_>, mut visit: impl FnMut(Hashed)) {
-        match &self.key {
-            Key::Attribute(name) => {
+    pub fn of_event(&self, subject: &Subject<'_>, mut visit: impl FnMut(Hashed)) {
+        match self {
+            Self::Attribute(name) => {
                 let value = subject.event.value(name);
                 value.map_or(&[][..], Value::elements).iter().for_each(|scalar| visit(hash_scalar(scalar)));
             }
-            Key::Cells(axes) => {
+            Self::Cells(axes) => {
                 let cells = axes.iter().try_fold(SEED, |hash, (term, width)| {
                     Some(mix(hash, cell(term.of(subject)?, *width).cast_unsigned()))
                 });
@@ -140,41 +123,16 @@ impl Index {
         }
     }
 
-    /// Puts an event in.
-    pub fn insert(&mut self, subject: &Subject<'_>, slot: Slot) {
-        let mut buckets = std::mem::take(&mut self.buckets);
-        self.keys(subject, |key| buckets.entry(key).or_default().push_back(slot));
-        self.buckets = buckets;
-    }
-
-    /// Takes an event out. Cost: the events of its buckets at worst, little for those that were put in first.
-    ///
-    /// # Panics
-    /// When it was not put in with this slot.
-    pub fn remove(&mut self, subject: &Subject<'_>, slot: Slot) {
-        let mut buckets = std::mem::take(&mut self.buckets);
-        self.keys(subject, |key| {
-            let bucket = buckets.get_mut(&key).expect("an event has the keys that it had");
-            // Mostly the oldest.
-            let place = bucket.iter().position(|&other| other == slot).expect("it was put there");
-            bucket.remove(place);
-            if bucket.is_empty() {
-                buckets.remove(&key);
-            }
-        });
-        self.buckets = buckets;
-    }
-
     /// Appends the keys of the events that another one may be joined to; `false` where these are too many, and all events have to be
     /// looked at.
     pub fn look_up(&self, probe: &Probe, other: &Subject<'_>, keys: &mut Vec<Hashed>) -> bool {
-        match (probe, &self.key) {
+        match (probe, self) {
             (Probe::Attribute(name), _) => {
                 let value = other.event.value(name);
                 keys.extend(value.map_or(&[][..], Value::elements).iter().map(hash_scalar));
                 true
             }
-            (Probe::Ranges(ranges), Key::Cells(axes)) => {
+            (Probe::Ranges(ranges), Self::Cells(axes)) => {
                 keys.push(SEED);
                 for ((term, from, to), (_, width)) in ranges.iter().zip(axes) {
                     let Some(number) = term.of(other) else {
@@ -199,8 +157,57 @@ impl Index {
                 }
                 true
             }
-            (Probe::Ranges(_), Key::Attribute(_)) => false,
+            (Probe::Ranges(_), Self::Attribute(_)) => false,
         }
+    }
+}
+
+impl Index {
+    /// An index without events.
+    #[must_use]
+    pub fn new(key: Key) -> Self {
+        Self { key, buckets: HashMap::default() }
+    }
+
+    /// What events are looked up by.
+    #[must_use]
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Forgets all events.
+    pub fn clear(&mut self) {
+        self.buckets = HashMap::default();
+    }
+
+    /// Puts an event in.
+    pub fn insert(&mut self, subject: &Subject<'_>, slot: Slot) {
+        let mut buckets = std::mem::take(&mut self.buckets);
+        self.key.of_event(subject, |key| buckets.entry(key).or_default().push_back(slot));
+        self.buckets = buckets;
+    }
+
+    /// Takes an event out. Cost: the events of its buckets at worst, little for those that were put in first.
+    ///
+    /// # Panics
+    /// When it was not put in with this slot.
+    pub fn remove(&mut self, subject: &Subject<'_>, slot: Slot) {
+        let mut buckets = std::mem::take(&mut self.buckets);
+        self.key.of_event(subject, |key| {
+            let bucket = buckets.get_mut(&key).expect("an event has the keys that it had");
+            // Mostly the oldest.
+            let place = bucket.iter().position(|&other| other == slot).expect("it was put there");
+            bucket.remove(place);
+            if bucket.is_empty() {
+                buckets.remove(&key);
+            }
+        });
+        self.buckets = buckets;
+    }
+
+    /// Does what [`Key::look_up`] does.
+    pub fn look_up(&self, probe: &Probe, other: &Subject<'_>, keys: &mut Vec<Hashed>) -> bool {
+        self.key.look_up(probe, other, keys)
     }
 
     /// Slots of a key, those that were put in last at the front.
