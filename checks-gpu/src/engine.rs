@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use checks::engine::{Engine, Evaluation, Sequential};
-use checks::{Bounds, Check, Link, Overflow, Sets, Slot};
+use checks::{Bounds, Check, Link, Overflow, Sets, Slot, Step};
 use device::DriverError;
 use kernels::checks::{
     ABSENT, Change, Decision, Doubt, EXISTS, Event, FORALL, HEAD_BEGIN, HEAD_DOUBTS, HEAD_LENGTH, HEAD_LINKS,
@@ -13,6 +13,7 @@ use matcher::World;
 use matcher::predicate::Subject;
 
 use crate::compile::{Program, Unfit, u32_of};
+use crate::joined::{Joined, STEPS_MAX, Work};
 use crate::launchers::Kernels;
 use crate::members::Members;
 use crate::memory::{Granularity, Memory, Settings, room};
@@ -38,6 +39,10 @@ pub struct Figures {
     pub doubts: u64,
     /// Launches of kernels that evaluate.
     pub launches: u64,
+    /// Evaluations of those by the device that were made several at once.
+    pub at_once: u64,
+    /// Assignments that these looked at and kept.
+    pub entries: u64,
 }
 
 /// GAIN on a device.
@@ -49,6 +54,10 @@ pub struct Gpu {
     host: Sequential,
     members: Members,
     side: Result<Box<Side>, Reason>,
+    /// For several changes at once.
+    joined: Result<Box<Joined>, Reason>,
+    /// Whether the links before a change are those of the sets before it.
+    is_in_step: bool,
     figures: Figures,
 }
 
@@ -90,7 +99,12 @@ impl Gpu {
         });
         let host = Sequential::new(check.clone(), bounds);
         let members = Members::new(check.sets_count());
-        Self { check, settings, bounds, host, members, side, figures: Figures::default() }
+        let joined = match Joined::new(&check, kernels, &settings) {
+            Ok(joined) => joined.map(Box::new).map_err(Reason::Driver),
+            Err(unfit) => Err(Reason::Unfit(unfit)),
+        };
+        let figures = Figures::default();
+        Self { check, settings, bounds, host, members, side, joined, is_in_step: false, figures }
     }
 
     /// What it did where.
@@ -103,6 +117,39 @@ impl Gpu {
     #[must_use]
     pub fn refusal(&self) -> Option<String> {
         self.side.as_ref().err().map(ToString::to_string)
+    }
+
+    /// Why it takes changes one by one, where it does.
+    #[must_use]
+    pub fn refusal_of_batches(&self) -> Option<String> {
+        self.joined.as_ref().err().map(ToString::to_string)
+    }
+
+    /// Evaluates after each of several changes; `None` where each is to be done by itself.
+    fn at_once(&mut self, sets: &Sets, steps: &[Step], is_in_step: bool) -> Option<Vec<Evaluation>> {
+        let Self { check, settings, bounds, host, joined, figures, .. } = self;
+        let joined_side = joined.as_mut().ok()?;
+        let mut work = Work::default();
+        let found = joined_side.evaluate(check, (settings, *bounds), sets, (steps, is_in_step), host, &mut work);
+        figures.doubts += work.doubts;
+        figures.launches += work.launches;
+        match found {
+            Ok(None) => None,
+            Ok(Some(evaluations)) => {
+                figures.on_device += steps.len() as u64;
+                figures.at_once += steps.len() as u64;
+                figures.entries += work.entries;
+                Some(evaluations)
+            }
+            Err(DriverError::OutOfMemory { .. } | DriverError::OutOfPinnedMemory { .. }) => {
+                joined_side.clear();
+                None
+            }
+            Err(error) => {
+                *joined = Err(Reason::Driver(error));
+                None
+            }
+        }
     }
 
     fn on_device(&mut self, sets: &Sets) -> Result<Found, DriverError> {
@@ -309,7 +356,7 @@ impl Program {
     }
 }
 
-fn event(subject: Subject<'_>) -> Event {
+pub(crate) fn event(subject: Subject<'_>) -> Event {
     let position = &subject.event.position;
     let is_near = (-TIME_MAX..=TIME_MAX).contains(&subject.time_ms);
     Event {
@@ -325,7 +372,28 @@ impl Engine for Gpu {
         "gpu"
     }
 
+    fn steps_max(&self) -> usize {
+        if self.settings.batches && self.joined.is_ok() { STEPS_MAX } else { 1 }
+    }
+
+    fn evaluate_all(&mut self, sets: &Sets, steps: &[Step]) -> Option<Vec<Evaluation>> {
+        // What sets held before anything was evaluated was told to nobody.
+        if !self.is_in_step && sets.events_count() != steps.len() || steps.is_empty() || steps.len() > STEPS_MAX {
+            return None;
+        }
+        let evaluations = self.at_once(sets, steps, self.is_in_step)?;
+        self.is_in_step = true;
+        // The sets that the other form has on the device are old.
+        self.members = Members::new(self.check.sets_count());
+        if let Ok(side) = &mut self.side {
+            side.changes.clear();
+            side.is_stale = true;
+        }
+        Some(evaluations)
+    }
+
     fn evaluate(&mut self, sets: &Sets) -> Result<Evaluation, Overflow> {
+        self.is_in_step = true;
         match self.on_device(sets) {
             Ok(Found::Holds) => {
                 self.figures.on_device += 1;
@@ -363,21 +431,26 @@ impl Engine for Gpu {
             side.program.columns.forget();
             side.is_stale = true;
         }
+        if let Ok(joined) = &mut self.joined {
+            joined.clear();
+        }
+        self.is_in_step = false;
     }
 
     fn bytes(&self) -> usize {
         let side = self.side.as_ref().map_or(0, |side| side.memory.bytes() + side.program.columns.bytes());
-        self.host.bytes() + self.members.bytes() + side
+        let joined = self.joined.as_ref().map_or(0, |joined| joined.bytes());
+        self.host.bytes() + self.members.bytes() + side + joined
     }
 
     fn remark(&self) -> Option<String> {
-        let Figures { on_device, on_host, doubts, .. } = self.figures;
+        let Figures { on_device, on_host, doubts, at_once, .. } = self.figures;
         let place = match &self.side {
             Ok(side) => side.memory.device.name().to_owned(),
             Err(reason) => format!("the processor, since {reason}"),
         };
         Some(format!(
-            "{on_device} evaluations on the device, {on_host} on the processor, {doubts} leaves in doubt ({place})"
+            "{on_device} evaluations on the device, {at_once} of them several at once, {on_host} on the processor, {doubts} leaves in doubt ({place})"
         ))
     }
 }

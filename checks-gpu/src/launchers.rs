@@ -1,11 +1,17 @@
-//! The launchers of `kernel_checks.cu`.
+//! The launchers of `kernel_checks.cu` and `kernel_checks_joined.cu`.
 
 use std::num::NonZeroU32;
 
 use device::{Buffer, Device, DriverError, Kernel, Parameter, Stream};
 use kernels::checks::{Change, DEPTH, Decision, HEAD, Layout, Unit};
+use kernels::checks_joined::{self as joined, JOINED_ENTRIES};
 
+use crate::compile::u32_of;
+use crate::joined::Memory as Joined;
 use crate::memory::Memory;
+
+/// Blocks of a launch of which it is not known how much it has to do.
+const BLOCKS: u32 = 2_048;
 
 /// The kernels, compiled for a device. All checks share them.
 #[derive(Clone, Debug)]
@@ -15,7 +21,22 @@ pub struct Kernels {
     truth: Kernel,
     decide: Kernel,
     links: Kernel,
+    joined: JoinedKernels,
     block: u32,
+}
+
+/// Those of batches.
+#[derive(Clone, Debug)]
+struct JoinedKernels {
+    events: Kernel,
+    count: Kernel,
+    begin: Kernel,
+    fill: Kernel,
+    scan: Kernel,
+    probe: Kernel,
+    decide: Kernel,
+    truth: Kernel,
+    links: Kernel,
 }
 
 impl Kernels {
@@ -25,7 +46,20 @@ impl Kernels {
     /// [`DriverError`]
     pub fn load(device: &Device) -> Result<Self, DriverError> {
         let module = device.module(&kernels::CHECKS)?;
+        let batches = device.module(&kernels::CHECKS_JOINED)?;
+        let joined = JoinedKernels {
+            events: batches.kernel("checks_joined_events")?,
+            count: batches.kernel("checks_joined_count")?,
+            begin: batches.kernel("checks_joined_begin")?,
+            fill: batches.kernel("checks_joined_fill")?,
+            scan: batches.kernel("checks_joined_scan")?,
+            probe: batches.kernel("checks_joined_probe")?,
+            decide: batches.kernel("checks_joined_decide")?,
+            truth: batches.kernel("checks_joined_truth")?,
+            links: batches.kernel("checks_joined_links")?,
+        };
         Ok(Self {
+            joined,
             device: device.clone(),
             update: module.kernel("checks_update")?,
             truth: module.kernel("checks_truth")?,
@@ -153,6 +187,263 @@ impl Kernels {
             )
         }
     }
+
+    /// Puts rows of events in their places.
+    pub(crate) fn joined_events(
+        &self,
+        memory: &Joined,
+        rows: usize,
+        columns: usize,
+        keys: usize,
+    ) -> Result<(), DriverError> {
+        let width = 7 + 2 * columns + keys;
+        assert!(rows * width <= memory.rows.len(), "as many rows as were sent");
+        let mut layout = joined::Layout { keys: u32_of(keys), ..joined::Layout::default() };
+        layout.leaves.columns = u32_of(columns);
+        // SAFETY: the parameters are those of `checks_joined_events`. Each row begins with a slot for which the engine made room.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.events,
+                self.grid(rows * width),
+                self.block,
+                &mut [
+                    Parameter::buffer(&memory.rows),
+                    Parameter::value(&u32_of(rows)),
+                    Parameter::value(&layout),
+                    Parameter::buffer(&memory.events),
+                    Parameter::buffer(&memory.cells),
+                    Parameter::buffer(&memory.keys),
+                ],
+            )
+        }
+    }
+
+    /// Puts members of a set into the buckets of an index, which are empty.
+    pub(crate) fn joined_index(
+        &self,
+        memory: &Joined,
+        index: u32,
+        (begin, count): (u32, u32),
+        layout: &joined::Layout,
+    ) -> Result<(), DriverError> {
+        let indices = index as usize + 1;
+        assert!((begin + count) as usize <= memory.members.len(), "members that were sent");
+        assert!(2 * indices * layout.buckets as usize <= memory.buckets.len(), "room for buckets");
+        assert!(layout.buckets.is_power_of_two() && indices <= memory.cursors.len(), "an index that is there");
+        assert!(indices * layout.items as usize <= memory.items.len(), "room for items");
+        assert!(count as usize * joined::JOINED_KEYS <= layout.items as usize, "room for all of its items");
+        // SAFETY: the parameters are those of `checks_joined_count`. Members name slots that have a row of keys, of which at most
+        // `JOINED_KEYS` are of an index.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.count,
+                self.grid(count as usize),
+                self.block,
+                &mut [
+                    Parameter::value(&index),
+                    Parameter::value(&begin),
+                    Parameter::value(&count),
+                    Parameter::value(layout),
+                    Parameter::buffer(&memory.members),
+                    Parameter::buffer(&memory.keys),
+                    Parameter::buffer(&memory.buckets),
+                ],
+            )
+        }?;
+        // SAFETY: the parameters are those of `checks_joined_begin`, which looks at the buckets of the index alone.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.begin,
+                self.grid(layout.buckets as usize),
+                self.block,
+                &mut [
+                    Parameter::value(&index),
+                    Parameter::value(layout),
+                    Parameter::buffer(&memory.buckets),
+                    Parameter::buffer(&memory.cursors),
+                ],
+            )
+        }?;
+        // SAFETY: the parameters are those of `checks_joined_fill`. As for counting; what was counted has its room.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.fill,
+                self.grid(count as usize),
+                self.block,
+                &mut [
+                    Parameter::value(&index),
+                    Parameter::value(&begin),
+                    Parameter::value(&count),
+                    Parameter::value(layout),
+                    Parameter::buffer(&memory.members),
+                    Parameter::buffer(&memory.keys),
+                    Parameter::buffer(&memory.buckets),
+                    Parameter::buffer(&memory.items),
+                ],
+            )
+        }
+    }
+
+    /// Makes the entries of a node: from an index, or from all of its set.
+    pub(crate) fn joined_entries(
+        &self,
+        memory: &Joined,
+        node: &joined::Node,
+        layout: &joined::Layout,
+        joins: bool,
+    ) -> Result<(), DriverError> {
+        check_node(memory, node, layout);
+        assert!(
+            (node.members_begin + node.members_count) as usize <= memory.members.len(),
+            "members that were sent"
+        );
+        assert!(layout.leaves.doubts_max as usize <= memory.doubts.len(), "room for doubts");
+        let is_outermost = node.around_count == 1;
+        // On the host threads are run one after another, and each loops over what there is.
+        let grid = match memory.device.is_host() {
+            true => 1,
+            false if is_outermost => self.grid(node.members_count as usize).clamp(1, BLOCKS),
+            false => BLOCKS,
+        };
+        if joins {
+            let lookups = node.lookup as usize + joined::JOINED_LOOKUPS;
+            assert!(lookups < layout.keys as usize && !is_outermost, "a look-up of an event around");
+            assert!(
+                2 * (node.index as usize + 1) * layout.buckets as usize <= memory.buckets.len(),
+                "an index that is there"
+            );
+            // SAFETY: the parameters are those of `checks_joined_probe`. Items name members of the node's set; members name slots that have
+            // an event, cells and keys; entries are not written past `room`, nor doubts past `doubts_max`; code was made by `Leaves`,
+            // which bounds its stacks, and programs by `Program`, which bounds theirs.
+            return unsafe {
+                memory.stream.launch(
+                    &self.joined.probe,
+                    grid,
+                    self.block,
+                    &mut [
+                        Parameter::value(node),
+                        Parameter::value(layout),
+                        Parameter::buffer(&memory.events),
+                        Parameter::buffer(&memory.cells),
+                        Parameter::buffer(&memory.keys),
+                        Parameter::buffer(&memory.members),
+                        Parameter::buffer(&memory.buckets),
+                        Parameter::buffer(&memory.items),
+                        Parameter::buffer(&memory.entries),
+                        Parameter::buffer(&memory.any),
+                        Parameter::buffer(&memory.doubts),
+                        Parameter::buffer(&memory.head),
+                    ],
+                )
+            };
+        }
+        // SAFETY: the parameters are those of `checks_joined_scan`; as for `checks_joined_probe`.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.scan,
+                grid,
+                self.block,
+                &mut [
+                    Parameter::value(node),
+                    Parameter::value(layout),
+                    Parameter::buffer(&memory.events),
+                    Parameter::buffer(&memory.cells),
+                    Parameter::buffer(&memory.members),
+                    Parameter::buffer(&memory.entries),
+                    Parameter::buffer(&memory.any),
+                    Parameter::buffer(&memory.doubts),
+                    Parameter::buffer(&memory.head),
+                ],
+            )
+        }
+    }
+
+    /// Makes leaves true that were decided.
+    pub(crate) fn joined_decide(&self, memory: &Joined, count: usize) -> Result<(), DriverError> {
+        assert!(count <= memory.decisions.len(), "more decisions than were sent");
+        // SAFETY: the parameters are those of `checks_joined_decide`; decisions are of entries that the device told.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.decide,
+                self.grid(count),
+                self.block,
+                &mut [
+                    Parameter::buffer(&memory.decisions),
+                    Parameter::value(&u32_of(count)),
+                    Parameter::buffer(&memory.entries),
+                ],
+            )
+        }
+    }
+
+    /// The states in which a node's entries are true.
+    pub(crate) fn joined_truth(
+        &self,
+        memory: &Joined,
+        node: &joined::Node,
+        layout: &joined::Layout,
+        count: u32,
+    ) -> Result<(), DriverError> {
+        check_node(memory, node, layout);
+        assert!(count <= layout.room, "entries that there is room for");
+        // SAFETY: the parameters are those of `checks_joined_truth`. Entries name those around them, which are there.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.truth,
+                self.grid(count as usize * layout.chunks as usize),
+                self.block,
+                &mut [
+                    Parameter::value(node),
+                    Parameter::value(layout),
+                    Parameter::value(&count),
+                    Parameter::buffer(&memory.entries),
+                    Parameter::buffer(&memory.any),
+                    Parameter::buffer(&memory.words),
+                ],
+            )
+        }
+    }
+
+    /// The links that end at a node's entries and came or went.
+    pub(crate) fn joined_links(
+        &self,
+        memory: &Joined,
+        node: &joined::Node,
+        layout: &joined::Layout,
+        count: u32,
+    ) -> Result<(), DriverError> {
+        check_node(memory, node, layout);
+        let width = 2 + (layout.leaves.variables as usize).div_ceil(2);
+        assert!(layout.told_max as usize * width <= memory.told.len(), "room for links");
+        // SAFETY: the parameters are those of `checks_joined_links`, which writes no link past `told_max`. As for `truth`.
+        unsafe {
+            memory.stream.launch(
+                &self.joined.links,
+                self.grid(count as usize * layout.chunks as usize),
+                self.block,
+                &mut [
+                    Parameter::value(node),
+                    Parameter::value(layout),
+                    Parameter::value(&count),
+                    Parameter::buffer(&memory.entries),
+                    Parameter::buffer(&memory.any),
+                    Parameter::buffer(&memory.words),
+                    Parameter::buffer(&memory.told),
+                    Parameter::buffer(&memory.head),
+                ],
+            )
+        }
+    }
+}
+
+/// Compares a node with what is there.
+fn check_node(memory: &Joined, node: &joined::Node, layout: &joined::Layout) {
+    let nodes = memory.head.len() - JOINED_ENTRIES;
+    let entries = nodes * layout.room as usize;
+    assert!((node.number as usize) < nodes && node.around_count as usize <= DEPTH + 1, "a node of this check");
+    assert!(entries <= memory.entries.len(), "room for entries");
+    let words = entries * layout.chunks as usize;
+    assert!(2 * words <= memory.any.len() && words <= memory.words.len(), "room for their words");
 }
 
 /// Holds a unit against what is there.

@@ -6,6 +6,7 @@
 mod columns;
 mod compile;
 mod engine;
+mod joined;
 #[expect(unsafe_code, reason = "to start a kernel is unsafe; each launcher has its proof")]
 mod launchers;
 mod leaves;

@@ -40,6 +40,8 @@ pub struct Settings {
     pub buffering: bool,
     /// Whether a warp goes through the branches of a quantifier where there are few copies, past the paper.
     pub warps: bool,
+    /// Whether several changes are taken at once, with joins, where the caller has several, past the paper.
+    pub batches: bool,
     /// Threads of a block: 32 to 1,024, in whole warps.
     pub block: NonZeroU32,
     /// Most nodes that a runtime tree may have on the device, of 9 bytes each.
@@ -57,6 +59,7 @@ impl Default for Settings {
             transmission: Transmission::Asynchronous,
             buffering: true,
             warps: true,
+            batches: true,
             block: NonZeroU32::new(64).expect("not zero"),
             nodes_max: 1 << 28,
             links_max: 1 << 24,
@@ -235,7 +238,7 @@ impl Memory {
     }
 }
 
-fn send<T: bytemuck::Pod>(
+pub(crate) fn send<T: bytemuck::Pod>(
     stream: &Stream,
     staged: &mut Pinned<T>,
     values: &[T],
@@ -263,7 +266,11 @@ pub(crate) fn room<T: bytemuck::Pod>(
     Ok(())
 }
 
-fn grow<T: bytemuck::Pod>(stream: &Stream, buffer: &mut Buffer<T>, len: usize) -> Result<(), DriverError> {
+pub(crate) fn grow<T: bytemuck::Pod>(
+    stream: &Stream,
+    buffer: &mut Buffer<T>,
+    len: usize,
+) -> Result<(), DriverError> {
     if buffer.len() < len {
         let larger = stream.device().buffer(len.next_power_of_two())?;
         stream.copy(buffer, 0..buffer.len(), &larger, 0)?;

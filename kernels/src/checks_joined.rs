@@ -8,7 +8,7 @@ use crate::checks::{CODE, Code, DEPTH, Layout as Leaves};
 /// Most leaves of a node.
 pub const JOINED_LEAVES: usize = 64;
 /// Most steps of its three programs together.
-pub const JOINED_STEPS: usize = 192;
+pub const JOINED_STEPS: usize = 256;
 /// Most words that a program has on its stack.
 pub const JOINED_STACK: usize = 16;
 /// Most keys of an event in an index.

@@ -10,7 +10,7 @@
 
 /// Most leaves of a node, and steps of its three programs together.
 constexpr uint32_t JOINED_LEAVES = 64;
-constexpr uint32_t JOINED_STEPS = 192;
+constexpr uint32_t JOINED_STEPS = 256;
 /// Most words that a program has on its stack.
 constexpr uint32_t JOINED_STACK = 16;
 /// Most keys of an event in an index, and most that are looked up for it; with more of these it is compared with all.
@@ -76,7 +76,7 @@ struct JoinedNode {
   uint32_t from;
   uint32_t unused;
 };
-static_assert(sizeof(JoinedNode) == 4096 + 768 + 256 + 16 + 72 + 56, "shared with Rust");
+static_assert(sizeof(JoinedNode) == 4096 + 1024 + 256 + 16 + 72 + 56, "shared with Rust");
 
 struct JoinedLayout {
   /// Of which columns, variables, the world and the most doubts count.

@@ -1,10 +1,11 @@
 //! Random formulas over random worlds, and the paper's shapes, in all variants.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use checks::engine::Sequential;
-use checks::{Bounds, Check, Clock, Document, Engine, Link, Sets};
+use checks::{Binding, Bounds, Check, Checker, Clock, Document, Engine, Kind, Link, Sets};
 use checks_gpu::{Figures, Gpu, Kernels, Settings};
 use matcher::World;
 use rand::Rng;
@@ -116,6 +117,94 @@ fn random_formulas_have_the_oracles_answers() {
         sum(|seen| seen.links as u64)
     );
     assert!(on_device > 40 * on_host && doubts > 0 && violations > runs() / 4, "the device does the work");
+}
+
+/// Lets random events come several at once, and compares what each brings, and all links after each of the batches, with what the oracle says
+/// when they come one by one.
+fn compare_batches(
+    random: &mut SmallRng,
+    world: World,
+    check: &Arc<Check>,
+    engine: Gpu,
+    events: usize,
+    seen: &mut Seen,
+) -> Result<(), String> {
+    let mut oracle = Checker::new(check.clone(), Kind::Sequential, Bounds::default());
+    let mut checker = Checker::with_engine(check.clone(), Box::new(engine));
+    let mut now_ms = 1_000_000;
+    let mut number = 0;
+    while number < events {
+        // Batches of one, of less than a word and of several words.
+        let count = match random.random_range(0..4) {
+            0 => 1,
+            1 => events,
+            _ => random.random_range(1..events),
+        };
+        let batch: Vec<_> = (number..number + count)
+            .map(|event| {
+                let arrival = world::random_arrival(random, world, now_ms);
+                now_ms = arrival.arrival_ms;
+                (event, arrival)
+            })
+            .collect();
+        number += count;
+        let mut expected = Vec::new();
+        for (event, arrival) in &batch {
+            let outcome = oracle.take(*event, arrival).map_err(|error| error.to_string())?;
+            expected.push(outcome.map(|outcome| (outcome.violated, named(&oracle, &outcome.told))));
+        }
+        let mut found = Vec::new();
+        checker.take_all(batch, |checker, taken| {
+            let outcome = taken.expect("as few links as the oracle has");
+            found.push(outcome.map(|outcome| {
+                let told = named(checker, &outcome.told);
+                assert_eq!(told.len(), outcome.told.len(), "a link is told once");
+                (outcome.violated, told)
+            }));
+            ControlFlow::Continue(())
+        });
+        if let Some(at) = (0..expected.len()).find(|at| expected[*at] != found[*at]) {
+            let first = number - count;
+            return Err(format!("event {} after {first}: {:?}, not {:?}", first + at, found[at], expected[at]));
+        }
+        let [all, wanted] = [&checker, &oracle].map(|checker| named(checker, &checker.links()));
+        if all != wanted {
+            return Err(format!("before event {number}: {all:?}, not {wanted:?}"));
+        }
+        seen.links += expected.iter().flatten().map(|(_, told)| told.len()).sum::<usize>();
+        seen.violations += expected.iter().flatten().filter(|(violated, _)| *violated).count();
+        if random.random_bool(0.2) {
+            [&mut oracle, &mut checker].map(|checker| checker.retract().expect("few links"));
+        }
+    }
+    Ok(())
+}
+
+/// Links by the events that they bind, which have their own numbers.
+fn named(checker: &Checker<usize>, links: &[Link]) -> BTreeSet<Vec<(usize, usize)>> {
+    let event = |binding: &Binding| *checker.event(binding).expect("it is there").1;
+    let named =
+        |link: &Link| link.bindings().iter().map(|binding| (binding.variable, event(binding))).collect();
+    links.iter().map(named).collect()
+}
+
+#[test]
+fn batches_of_random_events_have_the_answers_of_each_by_itself() {
+    let kernels = crate::kernels(&crate::device());
+    let mut seen = Seen::default();
+    for seed in 0..runs() {
+        let mut random = world::generator(seed);
+        let world = if seed % 4 == 0 { World::Geodetic } else { World::Planar };
+        let (document, check) = world::check(&mut random, world);
+        let engine = engine(&check, &kernels, Settings::default());
+        if engine.refusal_of_batches().is_some() {
+            continue;
+        }
+        let events = if seed % 8 == 0 { 150 } else { 20 };
+        let found = compare_batches(&mut random, world, &check, engine, events, &mut seen);
+        found.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{document:#?}"));
+    }
+    eprintln!("{} violations, {} links", seen.violations, seen.links);
 }
 
 #[test]

@@ -33,7 +33,9 @@ impl Sequential {
 
     /// Goes on from what another engine found that was told and that is gone since the evaluation before.
     pub fn follow(&mut self, told: &[Link], gone: &[Link]) {
-        gone.iter().for_each(|link| drop(self.told.links.remove(link)));
+        for link in gone {
+            self.told.links.remove(link);
+        }
         self.told.links.extend(told.iter().cloned());
     }
 }
