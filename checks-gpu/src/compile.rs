@@ -24,9 +24,6 @@ pub enum Unfit {
     /// A leaf has a part that only the processor can make sense of.
     #[error("a leaf has a part that a device does not know")]
     Leaf,
-    /// Links of several quantifiers are joined, which batches do not.
-    #[error("links of several quantifiers are joined")]
-    Links,
 }
 
 /// A check for the device.

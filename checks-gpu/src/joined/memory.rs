@@ -36,6 +36,7 @@ pub(crate) struct Memory {
     head_staged: Pinned<u64>,
     root_staged: Pinned<u64>,
     told_staged: Pinned<u64>,
+    any_staged: Pinned<u32>,
 }
 
 impl Memory {
@@ -68,6 +69,7 @@ impl Memory {
             head_staged: device.pinned(head)?,
             root_staged: device.pinned(0)?,
             told_staged: device.pinned(0)?,
+            any_staged: device.pinned(0)?,
             device: device.clone(),
         })
     }
@@ -152,6 +154,19 @@ impl Memory {
         Ok((head, &self.root_staged.slice()?[..chunks], &self.told_staged.slice()?[..told]))
     }
 
+    pub(crate) fn read_entries(&mut self, at: usize, count: usize) -> Result<Vec<Entry>, DriverError> {
+        fetch(&self.stream, &self.entries, at, count, &mut self.entry_staged)
+    }
+
+    pub(crate) fn read_words(&mut self, at: usize, count: usize) -> Result<Vec<u64>, DriverError> {
+        fetch(&self.stream, &self.words, at, count, &mut self.root_staged)
+    }
+
+    pub(crate) fn read_any(&mut self, at: usize, count: usize) -> Result<Vec<u64>, DriverError> {
+        let halves = fetch(&self.stream, &self.any, 2 * at, 2 * count, &mut self.any_staged)?;
+        Ok(halves.chunks_exact(2).map(|half| u64::from(half[0]) | u64::from(half[1]) << 32).collect())
+    }
+
     /// Bytes of the device's memory.
     pub(crate) fn bytes(&self) -> usize {
         let words = [&self.rows, &self.events, &self.cells, &self.keys, &self.words, &self.told, &self.head];
@@ -163,4 +178,18 @@ impl Memory {
             + self.doubts.bytes()
             + self.decisions.bytes()
     }
+}
+
+fn fetch<T: bytemuck::Pod>(
+    stream: &Stream,
+    from: &Buffer<T>,
+    at: usize,
+    count: usize,
+    staged: &mut Pinned<T>,
+) -> Result<Vec<T>, DriverError> {
+    if staged.len() < count {
+        *staged = stream.device().pinned(count.next_power_of_two())?;
+    }
+    stream.download(from, at..at + count, staged, 0)?;
+    Ok(staged.slice()?[..count].to_vec())
 }

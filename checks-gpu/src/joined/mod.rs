@@ -8,6 +8,7 @@
 //! `ELAPSED` and bounded differences. One that some leaf forbids is not kept. Links that neither came nor went stay on the device.
 
 mod memory;
+mod products;
 mod program;
 
 use std::collections::BTreeSet;
@@ -115,9 +116,16 @@ impl Joined {
             return Ok(None);
         };
         self.truths(&counts, &layout, work)?;
-        let Some((root, mut told)) = self.links(settings, &counts, &mut layout, work)? else {
-            return Ok(None);
+        let found = if self.program.joins_links {
+            let found = self.found(&counts, &layout)?;
+            // As many as a part may have in all states together.
+            let links_max = settings.links_max.min(64 * bounds.links_max);
+            let told = products::told(check, &self.program, &found, links_max);
+            told.map(|told| (found.words[self.program.root()].clone(), told))
+        } else {
+            self.links(settings, &counts, &mut layout, work)?
         };
+        let Some((root, mut told)) = found else { return Ok(None) };
         if !is_in_step && root[0] & 1 == 1 {
             tell_without_events(&mut told, layout.leaves.variables as usize);
         }
@@ -354,6 +362,21 @@ impl Joined {
             work.launches += 1;
         }
         Ok(())
+    }
+
+    /// All entries with their words.
+    fn found(&mut self, counts: &[u32], layout: &Layout) -> Result<products::Found, DriverError> {
+        let (room, chunks) = (layout.room as usize, layout.chunks as usize);
+        let mut found =
+            products::Found { entries: Vec::new(), any: Vec::new(), words: Vec::new(), chunks };
+        for (idx, node) in self.program.nodes.iter().enumerate() {
+            let count = counts[idx] as usize;
+            found.entries.push(self.memory.read_entries(idx * room, count)?);
+            let outer = counts[node.outer] as usize;
+            found.any.push(self.memory.read_any(idx * room * chunks, outer * chunks)?);
+            found.words.push(self.memory.read_words(idx * room * chunks, count * chunks)?);
+        }
+        Ok(found)
     }
 
     /// The root's states, and the links that came or went; `None` where these are too many.

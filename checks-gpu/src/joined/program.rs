@@ -20,6 +20,8 @@ pub(crate) struct Program {
     pub(crate) nodes: Vec<Compiled>,
     /// What is looked up for each event: an index, and what of the event.
     pub(crate) lookups: Vec<(usize, Probe)>,
+    /// Whether links of several quantifiers are joined, which the processor does.
+    pub(crate) joins_links: bool,
 }
 
 /// A node.
@@ -30,7 +32,7 @@ pub(crate) struct Compiled {
     pub(crate) leaves: Vec<usize>,
     pub(crate) is_linked: bool,
     /// The node that has its entries around this one's.
-    outer: usize,
+    pub(crate) outer: usize,
 }
 
 /// What a program is about.
@@ -49,7 +51,7 @@ impl Program {
         let outline = Outline::of(check);
         let root = outline.nodes.len();
         let mut program =
-            Self { nodes: Vec::new(), columns: Columns::default(), lookups: Vec::new(), outline };
+            Self { nodes: Vec::new(), columns: Columns::default(), lookups: Vec::new(), joins_links: false, outline };
         let parents = parents(&program.outline);
         for idx in 0..=root {
             let outer = outer(&program.outline, &parents, idx);
@@ -65,9 +67,8 @@ impl Program {
             };
             program.nodes[idx].ways = ways;
         }
-        if program.matrices().any(|matrix| joins_links(&program.outline.nodes, matrix)) {
-            return Err(Unfit::Links);
-        }
+        let joins_links = program.matrices().any(|matrix| joins_links(&program.outline.nodes, matrix));
+        program.joins_links = joins_links;
         Ok(program)
     }
 
@@ -260,7 +261,7 @@ fn leaves_of(matrix: &Matrix, found: &mut Vec<usize>) {
     }
 }
 
-fn may_link(nodes: &[Node], matrix: &Matrix) -> bool {
+pub(super) fn may_link(nodes: &[Node], matrix: &Matrix) -> bool {
     match matrix {
         Matrix::Leaf { .. } => false,
         Matrix::Some { node, holds } => *holds && nodes[*node].is_linked,
