@@ -1,4 +1,5 @@
-//! GAIN's experiments, as figures in CSV: `cargo run --release --example gain -- FILE [CONTEXTS] [ROUNDS] [ROUNDS OF THE PROCESSOR]`. `make bench ARGS="--only checks"`
+//! GAIN's experiments, as figures in CSV: `cargo run --release --example gain -- FILE [CONTEXTS] [ROUNDS] [ROUNDS OF THE PROCESSOR] [past]`; with `past` those past the paper alone.
+//! `make bench ARGS="--only checks"`
 //! makes plots of the same.
 
 #[path = "../../benches/src/gain/measure.rs"]
@@ -22,9 +23,14 @@ fn main() -> std::io::Result<()> {
     let Some(mut measuring) = Measuring::new(scale, found.as_ref().ok()) else { return Ok(()) };
     let began = std::time::Instant::now();
     let mut written = Ok(());
-    measuring.all(|rows| {
+    let show = |rows: &[measure::Row]| {
         println!("{} figures after {:.0} s", rows.len(), began.elapsed().as_secs_f64());
         written = std::fs::write(file, csv(rows));
-    });
+    };
+    if arguments.get(4).is_some_and(|only| only == "past") {
+        measuring.past(show);
+    } else {
+        measuring.all(show);
+    }
     written
 }

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -65,6 +66,8 @@ pub struct Row {
 enum Contender<'a> {
     Cpu(Kind),
     Gpu(&'a Kernels, Settings),
+    /// With so many contexts at once.
+    Batches(&'a Kernels, usize),
 }
 
 impl Contender<'_> {
@@ -74,8 +77,34 @@ impl Contender<'_> {
             Self::Gpu(kernels, settings) => {
                 Box::new(Gpu::new(check.clone(), Bounds::default(), kernels, settings))
             }
+            Self::Batches(kernels, _) => {
+                Box::new(Gpu::new(check.clone(), Bounds::default(), kernels, Settings::default()))
+            }
         }
     }
+
+    /// Contexts that are given at once.
+    fn at_once(self) -> usize {
+        match self {
+            Self::Cpu(_) | Self::Gpu(..) => 1,
+            Self::Batches(_, at_once) => at_once,
+        }
+    }
+
+    fn is_cpu(self) -> bool {
+        matches!(self, Self::Cpu(_))
+    }
+}
+
+/// Takes contexts in; how many links were told, and evaluations violated.
+fn take(checker: &mut Checker<()>, arrivals: &[Arrival]) -> usize {
+    let mut told = 0;
+    checker.take_all(arrivals.iter().map(|arrival| ((), arrival.clone())), |_, taken| {
+        let outcome = taken.expect("shapes have few links");
+        told += outcome.map_or(0, |outcome| outcome.told.len() + usize::from(outcome.violated));
+        ControlFlow::Continue(())
+    });
+    told
 }
 
 type Named<'a> = (&'static str, Contender<'a>);
@@ -107,6 +136,18 @@ impl<'a> Measuring<'a> {
         for experiment in
             [Self::factors, Self::large, Self::budget, Self::workload, Self::structure, Self::day]
         {
+            experiment(self);
+            show(&self.rows);
+        }
+        self.past(show);
+    }
+
+    /// Does the experiments past the paper: several contexts at once, and sets that are larger than those of any of the paper's workloads.
+    ///
+    /// # Panics
+    /// With the first wrong answer.
+    pub fn past(&mut self, mut show: impl FnMut(&[Row])) {
+        for experiment in [Self::batches, Self::dense] {
             experiment(self);
             show(&self.rows);
         }
@@ -175,7 +216,7 @@ impl<'a> Measuring<'a> {
     ) {
         for round in 0..self.scale.rounds[0].max(self.scale.rounds[1]) {
             for (name, contender) in engines {
-                let rounds = self.scale.rounds[usize::from(matches!(contender, Contender::Gpu(..)))];
+                let rounds = self.scale.rounds[usize::from(!contender.is_cpu())];
                 if round >= rounds {
                     continue;
                 }
@@ -184,14 +225,14 @@ impl<'a> Measuring<'a> {
                 let mut checkers: Vec<_> = checks.iter().map(new).collect();
                 let (mut told, mut contexts) = (0, 0);
                 let began = Instant::now();
-                for arrival in arrivals {
-                    for checker in &mut checkers {
-                        let outcome = checker.take((), arrival).expect("shapes have few links");
-                        told +=
-                            outcome.map_or(0, |outcome| outcome.told.len() + usize::from(outcome.violated));
-                    }
-                    contexts += 1;
-                    if contexts % 100 == 0 && began.elapsed() > PATIENCE {
+                let mut rest = arrivals;
+                while !rest.is_empty() {
+                    let (now, later) = rest.split_at(contender.at_once().min(rest.len()));
+                    rest = later;
+                    told += checkers.iter_mut().map(|checker| take(checker, now)).sum::<usize>();
+                    let before = contexts;
+                    contexts += now.len();
+                    if contexts / 100 > before / 100 && began.elapsed() > PATIENCE {
                         break;
                     }
                 }
@@ -256,6 +297,71 @@ impl<'a> Measuring<'a> {
         }
     }
 
+    /// Past the paper: contexts that are evaluated several at once, each with its own answer.
+    fn batches(&mut self) {
+        let Some(kernels) = self.kernels else { return };
+        let at_once = [("gpu, 63 at once", 63), ("gpu, 1008 at once", 1_008)];
+        let at_once = at_once.map(|(name, count)| (name, Contender::Batches(kernels, count)));
+        let names = ["Con-C", "incremental", "GAIN", "gpu"];
+        let one_by_one = self.all_of_them().into_iter().filter(|(name, _)| names.contains(name));
+        let engines: Vec<_> = one_by_one.chain(at_once).collect();
+        let shapes = Self::shapes().into_iter().filter(|(name, _)| name.ends_with('*'));
+        let cases: Vec<_> = std::iter::once(("12 rules".to_owned(), Self::rules()))
+            .chain(shapes.map(|(name, check)| (name, vec![check])))
+            .collect();
+        for (case, checks) in cases {
+            for (workload, share) in WORKLOADS {
+                let arrivals = self.arrivals(share, self.scale.contexts);
+                self.turns("batches", &case, workload, &checks, &arrivals, &engines);
+            }
+        }
+    }
+
+    /// Past the paper: a thousand changes of sets that hold so many events.
+    fn dense(&mut self) {
+        let Some(kernels) = self.kernels else { return };
+        let engines: [Named<'_>; 2] = [
+            ("incremental", Contender::Cpu(Kind::Incremental)),
+            ("gpu, 1008 at once", Contender::Batches(kernels, 1_008)),
+        ];
+        for (case, check) in Self::shapes().iter().filter(|(name, _)| ["D*", "H*"].contains(&&**name)) {
+            let for_ms = if case == "D*" { 48_000 } else { 20_000 };
+            for held in [1_000_usize, 3_000, 10_000, 30_000] {
+                let mut arrivals = self.arrivals(1_000, held + 1_008);
+                for (at, arrival) in arrivals.iter_mut().enumerate() {
+                    // As many as are to be held come while the set holds one.
+                    let time_ms = i64::try_from(at * for_ms / held).expect("a moment");
+                    arrival.time_ms = Some(time_ms);
+                    arrival.arrival_ms = time_ms;
+                }
+                let (before, timed) = arrivals.split_at(held);
+                for round in 0..self.scale.rounds[1] {
+                    for (name, contender) in engines {
+                        let engine = contender.engine(check);
+                        let mut checker = Checker::<()>::with_engine(check.clone(), engine);
+                        take(&mut checker, before);
+                        let began = Instant::now();
+                        let told = take(&mut checker, timed);
+                        let seconds = began.elapsed().as_secs_f64();
+                        let key = (format!("dense {case}"), held.to_string(), timed.len());
+                        let expected = *self.expected.entry(key).or_insert(told);
+                        assert_eq!(told, expected, "dense, {case}, {held}: {name}");
+                        self.rows.push(Row {
+                            section: "dense".to_owned(),
+                            case: case.clone(),
+                            workload: held.to_string(),
+                            engine: name.to_owned(),
+                            round,
+                            contexts: timed.len(),
+                            seconds,
+                            told,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
     /// Fig. 12: hours of a day. Shares of taxis in service lie on straight lines between the three that the paper tells.
     fn day(&mut self) {
         let rounds = std::mem::replace(&mut self.scale.rounds, [1, 3]);
@@ -301,7 +407,7 @@ impl<'a> Measuring<'a> {
                 let told = first.told.len();
                 let key = ("large".to_owned(), count.to_string(), count);
                 assert_eq!(told, *self.expected.entry(key).or_insert(told), "large, {count}: {name}");
-                for round in 0..self.scale.rounds[usize::from(matches!(contender, Contender::Gpu(..)))] {
+                for round in 0..self.scale.rounds[usize::from(!contender.is_cpu())] {
                     let began = Instant::now();
                     let again = engine.evaluate(&sets).expect("few links");
                     let seconds = began.elapsed().as_secs_f64();

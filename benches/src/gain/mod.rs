@@ -13,7 +13,7 @@ use crate::paper::plot::{Curve, CurvePoint, Figure, Look, Marker, Panel, write};
 use measure::{Measuring, Row, Scale, csv};
 
 /// Engines and how their curves look, in the order of legends.
-const LOOKS: [(&str, Look); 9] = [
+const LOOKS: [(&str, Look); 11] = [
     ("Seq-C", look(RGBColor(213, 94, 0), Marker::Square, None)),
     ("Con-C", look(RGBColor(230, 159, 0), Marker::Triangle, None)),
     ("Con-C half", look(RGBColor(230, 159, 0), Marker::Cross, Some((6, 4)))),
@@ -23,6 +23,8 @@ const LOOKS: [(&str, Look); 9] = [
     ("GAIN synchronous", look(RGBColor(0, 158, 115), Marker::Ring, Some((2, 4)))),
     ("GAIN unbuffered", look(RGBColor(86, 180, 233), Marker::Ring, Some((6, 4)))),
     ("gpu", look(RGBColor(204, 121, 167), Marker::Disc, None)),
+    ("gpu, 63 at once", look(RGBColor(0, 0, 0), Marker::Cross, Some((6, 4)))),
+    ("gpu, 1008 at once", look(RGBColor(0, 0, 0), Marker::Disc, None)),
 ];
 
 const fn look(colour: RGBColor, marker: Marker, dashes: Option<(u32, u32)>) -> Look {
@@ -138,11 +140,12 @@ fn figures(rows: &[Row]) -> Vec<(&'static str, Figure)> {
     let structure =
         |families: &[u32]| curves(rows, "fig8-10", |row| family(row).filter(|it| families.contains(it)));
     let panel = |title: &str, curves| Panel { title: title.to_owned(), curves };
-    let workload = |case: &'static str| {
-        let curves = curves(rows, "fig11", |row| percent(&row.workload).filter(|_| row.case == case));
+    let of_case = |section: &str, case: &str, x: fn(&str) -> Option<u32>| {
+        let curves = curves(rows, section, |row| x(&row.workload).filter(|_| row.case == case));
         panel(&format!("constraint {case}"), curves)
     };
-    vec![
+    let workload = |case| of_case("fig11", case, percent);
+    let figures = vec![
         (
             "fig7",
             figure(
@@ -179,7 +182,25 @@ fn figures(rows: &[Row]) -> Vec<(&'static str, Figure)> {
                 vec![panel("constraint H*", curves(rows, "large", |row| row.workload.parse().ok()))],
             ),
         ),
-    ]
+        (
+            "batches",
+            figure(
+                "Past the paper: contexts evaluated several at once",
+                in_service,
+                ["12 rules", "A*", "D*", "H*"].map(|case| of_case("batches", case, percent)).to_vec(),
+            ),
+        ),
+        (
+            "dense",
+            figure(
+                "Past the paper: a thousand changes of large sets",
+                "events in the set",
+                ["D*", "H*"].map(|case| of_case("dense", case, |held| held.parse().ok())).to_vec(),
+            ),
+        ),
+    ];
+    let is_measured = |figure: &Figure| figure.panels.iter().any(|panel| !panel.curves.is_empty());
+    figures.into_iter().filter(|(_, figure)| is_measured(figure)).collect()
 }
 
 fn report(rows: &[Row], from: &str) -> String {
@@ -190,13 +211,16 @@ fn report(rows: &[Row], from: &str) -> String {
          service until the share is the paper's, and the day lies on straight lines between its three shares. Links told and violations are the same for \
          all engines in every case, or the run ends.\n"
     );
-    for (section, title) in [
+    let sections = [
         ("fig7", "Fig. 7: factors"),
         ("fig8-10", "Fig. 8 to 10: structure"),
         ("fig11", "Fig. 11: workload"),
         ("fig12", "Fig. 12: day"),
         ("large", "Past the paper: one evaluation over a large set"),
-    ] {
+        ("batches", "Past the paper: contexts evaluated several at once"),
+        ("dense", "Past the paper: a thousand changes of large sets"),
+    ];
+    for (section, title) in sections.into_iter().filter(|(section, _)| !cases(rows, section).is_empty()) {
         table(&mut text, rows, section, title);
     }
     budget(&mut text, rows);

@@ -107,10 +107,7 @@ impl Joined {
             return Ok(None);
         }
         let mut layout = self.layout(check, settings, &batch);
-        self.memory.doubts = match self.memory.doubts.len() {
-            0 => self.memory.device.buffer(settings.doubts_max)?,
-            _ => std::mem::replace(&mut self.memory.doubts, self.memory.device.buffer(0)?),
-        };
+        room(&self.memory.device, &mut self.memory.doubts, settings.doubts_max)?;
         self.index(&batch, &mut layout, work)?;
         let Some(counts) = self.entries(check, settings, sets, &batch, &mut layout, work)? else {
             return Ok(None);

@@ -1,5 +1,6 @@
 //! The engine `gpu` against its oracle: on the processor as a device, and with `NEARCAST_GPU_TESTS=1` on a real one.
 
+mod batches;
 #[path = "../../../checks/tests/it/documents.rs"]
 mod documents;
 mod failures;
@@ -34,12 +35,13 @@ fn device() -> Device {
     }
 }
 
-/// The paper's variants, and ours.
+/// The paper's variants, which take changes one by one, and ours.
 fn variants() -> Vec<Settings> {
-    let standard = Settings::default();
+    let standard = Settings { batches: false, ..Settings::default() };
     let block = |threads| NonZeroU32::new(threads).expect("not zero");
     vec![
         standard,
+        Settings { batches: true, block: block(256), ..standard },
         Settings { granularity: Granularity::Node, ..standard },
         Settings { transmission: Transmission::Synchronous, block: block(32), ..standard },
         Settings { buffering: false, warps: false, block: block(512), ..standard },

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
-use checks::engine::Sequential;
-use checks::{Binding, Bounds, Check, Checker, Clock, Document, Engine, Kind, Link, Sets};
+use checks::engine::{Evaluation, Sequential};
+use checks::{Binding, Bounds, Check, Checker, Clock, Document, Engine, Kind, Link, Overflow, Sets, Step};
 use checks_gpu::{Figures, Gpu, Kernels, Settings};
 use matcher::World;
 use rand::Rng;
@@ -17,17 +18,78 @@ use crate::world;
 /// Random checks: a second or two.
 const RUNS: u64 = 300;
 
+/// Random checks in the long form.
+const SOAK_RUNS: u64 = 1_000_000;
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok())
+}
+
 fn runs() -> u64 {
-    let asked = std::env::var("NEARCAST_CHECKS_RUNS").ok().and_then(|runs| runs.parse().ok());
-    asked.unwrap_or(RUNS)
+    let is_soak = std::env::var_os("NEARCAST_SOAK").is_some_and(|value| value == "1");
+    number("NEARCAST_CHECKS_RUNS").unwrap_or(if is_soak { SOAK_RUNS } else { RUNS })
+}
+
+/// Seeds of one thread out of several, until the seconds that were asked for are over.
+fn seeds(thread: u64, threads: u64) -> impl Iterator<Item = u64> {
+    let until = number("NEARCAST_CHECKS_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    (thread..runs())
+        .step_by(usize::try_from(threads).expect("few"))
+        .take_while(move |_| until.is_none_or(|until| Instant::now() < until))
+}
+
+/// Runs a test on several threads, or on one where the device does one thing at a time.
+fn on_threads(test: impl Fn(u64, u64) -> Seen + Sync) -> Seen {
+    let threads = if crate::is_on_device() { 8 } else { 1 };
+    let mut all = Seen::default();
+    std::thread::scope(|scope| {
+        let test = &test;
+        let spawned: Vec<_> =
+            (0..threads).map(|thread| scope.spawn(move || test(thread, threads))).collect();
+        for thread in spawned {
+            all.add(&thread.join().expect("all answers are right"));
+        }
+    });
+    all
 }
 
 /// What evaluations of a test came to.
 #[derive(Default)]
 struct Seen {
-    links: usize,
-    violations: usize,
+    formulas: u64,
+    /// Evaluations: pairs of a formula and a world.
+    pairs: u64,
+    links: u64,
+    violations: u64,
     figures: Figures,
+}
+
+impl Seen {
+    fn add(&mut self, other: &Self) {
+        self.formulas += other.formulas;
+        self.pairs += other.pairs;
+        self.links += other.links;
+        self.violations += other.violations;
+        self.figures(other.figures);
+    }
+
+    fn figures(&mut self, figures: Figures) {
+        self.figures.on_device += figures.on_device;
+        self.figures.on_host += figures.on_host;
+        self.figures.doubts += figures.doubts;
+        self.figures.at_once += figures.at_once;
+        self.figures.entries += figures.entries;
+    }
+
+    fn show(&self, kernels: &Kernels) {
+        let Self { formulas, pairs, links, violations, figures } = self;
+        let Figures { on_device, on_host, doubts, at_once, .. } = figures;
+        eprintln!(
+            "{}: {formulas} formulas, {pairs} pairs of formula and world: {on_device} evaluations on the device, {at_once} of them several \
+             at once, {on_host} not, {doubts} leaves in doubt, {violations} violations, {links} links",
+            kernels.device().name()
+        );
+    }
 }
 
 /// Lets random events come and go, and compares every answer with the oracle's.
@@ -56,17 +118,16 @@ fn compare(
         if expected != found {
             return Err(format!("event {event}: {found:?}, not {expected:?}"));
         }
-        seen.links += expected.2.len();
-        seen.violations += usize::from(expected.0);
+        seen.pairs += 1;
+        seen.links += expected.2.len() as u64;
+        seen.violations += u64::from(expected.0);
         sets.settle();
         if random.random_bool(0.1) {
             sets.retract();
         }
     }
-    let figures = engine.figures();
-    seen.figures.on_device += figures.on_device;
-    seen.figures.on_host += figures.on_host;
-    seen.figures.doubts += figures.doubts;
+    seen.formulas += 1;
+    seen.figures(engine.figures());
     Ok(())
 }
 
@@ -80,7 +141,7 @@ fn random_formulas(kernels: &Kernels, thread: u64, threads: u64) -> Seen {
     // A device takes a hundred microseconds however small the world is.
     let events = if crate::is_on_device() { 64 } else { 16 };
     let mut seen = Seen::default();
-    for seed in (thread..runs()).step_by(usize::try_from(threads).expect("few")) {
+    for seed in seeds(thread, threads) {
         let mut random = world::generator(seed);
         let world = if seed % 4 == 0 { World::Geodetic } else { World::Planar };
         let (document, check) = world::check(&mut random, world);
@@ -96,27 +157,13 @@ fn random_formulas(kernels: &Kernels, thread: u64, threads: u64) -> Seen {
 #[test]
 fn random_formulas_have_the_oracles_answers() {
     let kernels = crate::kernels(&crate::device());
-    let threads = if crate::is_on_device() { 8 } else { 1 };
-    let seen: Vec<Seen> = std::thread::scope(|scope| {
-        let spawned: Vec<_> = (0..threads)
-            .map(|thread| {
-                scope.spawn({
-                    let kernels = &kernels;
-                    move || random_formulas(kernels, thread, threads)
-                })
-            })
-            .collect();
-        spawned.into_iter().map(|thread| thread.join().expect("all answers are right")).collect()
-    });
-    let sum = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
-    let [on_device, on_host] = [sum(|seen| seen.figures.on_device), sum(|seen| seen.figures.on_host)];
-    let [doubts, violations] = [sum(|seen| seen.figures.doubts), sum(|seen| seen.violations as u64)];
-    eprintln!(
-        "{}: {on_device} evaluations on the device, {on_host} not, {doubts} leaves in doubt, {violations} violations, {} links",
-        kernels.device().name(),
-        sum(|seen| seen.links as u64)
+    let seen = on_threads(|thread, threads| random_formulas(&kernels, thread, threads));
+    seen.show(&kernels);
+    let Figures { on_device, on_host, doubts, .. } = seen.figures;
+    assert!(
+        on_device > 40 * on_host && doubts > 0 && seen.violations > seen.formulas / 4,
+        "the device does the work"
     );
-    assert!(on_device > 40 * on_host && doubts > 0 && violations > runs() / 4, "the device does the work");
 }
 
 /// Lets random events come several at once, and compares what each brings, and all links after each of the batches, with what the oracle says
@@ -129,6 +176,8 @@ fn compare_batches(
     events: usize,
     seen: &mut Seen,
 ) -> Result<(), String> {
+    let figures = Arc::new(Mutex::new(Figures::default()));
+    let engine = Watched { engine, figures: figures.clone() };
     let mut oracle = Checker::new(check.clone(), Kind::Sequential, Bounds::default());
     let mut checker = Checker::with_engine(check.clone(), Box::new(engine));
     let mut now_ms = 1_000_000;
@@ -171,12 +220,19 @@ fn compare_batches(
         if all != wanted {
             return Err(format!("before event {number}: {all:?}, not {wanted:?}"));
         }
-        seen.links += expected.iter().flatten().map(|(_, told)| told.len()).sum::<usize>();
-        seen.violations += expected.iter().flatten().filter(|(violated, _)| *violated).count();
+        for (violated, told) in expected.iter().flatten() {
+            seen.pairs += 1;
+            seen.links += told.len() as u64;
+            seen.violations += u64::from(*violated);
+        }
         if random.random_bool(0.2) {
-            [&mut oracle, &mut checker].map(|checker| checker.retract().expect("few links"));
+            for checker in [&mut oracle, &mut checker] {
+                checker.retract().expect("few links");
+            }
         }
     }
+    seen.formulas += 1;
+    seen.figures(*figures.lock().expect("nobody panics with it"));
     Ok(())
 }
 
@@ -188,21 +244,77 @@ fn named(checker: &Checker<usize>, links: &[Link]) -> BTreeSet<Vec<(usize, usize
     links.iter().map(named).collect()
 }
 
-#[test]
-fn batches_of_random_events_have_the_answers_of_each_by_itself() {
-    let kernels = crate::kernels(&crate::device());
+/// An engine that goes into a checker, with its figures outside.
+struct Watched {
+    engine: Gpu,
+    figures: Arc<Mutex<Figures>>,
+}
+
+impl Engine for Watched {
+    fn name(&self) -> &'static str {
+        self.engine.name()
+    }
+
+    fn evaluate(&mut self, sets: &Sets) -> Result<Evaluation, Overflow> {
+        let evaluation = self.engine.evaluate(sets);
+        *self.figures.lock().expect("nobody panics with it") = self.engine.figures();
+        evaluation
+    }
+
+    fn steps_max(&self) -> usize {
+        self.engine.steps_max()
+    }
+
+    fn evaluate_all(&mut self, sets: &Sets, steps: &[Step]) -> Option<Vec<Evaluation>> {
+        let evaluations = self.engine.evaluate_all(sets, steps);
+        *self.figures.lock().expect("nobody panics with it") = self.engine.figures();
+        evaluations
+    }
+
+    fn links(&self, sets: &Sets) -> Vec<Link> {
+        self.engine.links(sets)
+    }
+
+    fn links_count(&self) -> usize {
+        self.engine.links_count()
+    }
+
+    fn clear(&mut self) {
+        self.engine.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        self.engine.bytes()
+    }
+}
+
+/// Runs of one thread out of several.
+fn random_batches(kernels: &Kernels, thread: u64, threads: u64) -> Seen {
     let mut seen = Seen::default();
-    for seed in 0..runs() {
+    for seed in seeds(thread, threads) {
         let mut random = world::generator(seed);
         let world = if seed % 4 == 0 { World::Geodetic } else { World::Planar };
         let (document, check) = world::check(&mut random, world);
-        let engine = engine(&check, &kernels, Settings::default());
+        let engine = engine(&check, kernels, Settings::default());
         assert_eq!(engine.refusal_of_batches(), None, "seed {seed}: {document:#?}");
+        // Now and then more than a word has states.
         let events = if seed % 8 == 0 { 150 } else { 20 };
         let found = compare_batches(&mut random, world, &check, engine, events, &mut seen);
         found.unwrap_or_else(|error| panic!("seed {seed}: {error}\n{document:#?}"));
     }
-    eprintln!("{} violations, {} links", seen.violations, seen.links);
+    seen
+}
+
+#[test]
+fn batches_of_random_events_have_the_answers_of_each_by_itself() {
+    let kernels = crate::kernels(&crate::device());
+    let seen = on_threads(|thread, threads| random_batches(&kernels, thread, threads));
+    seen.show(&kernels);
+    let Figures { on_host, doubts, at_once, .. } = seen.figures;
+    assert!(
+        10 * at_once > 9 * seen.pairs && at_once > 40 * on_host && doubts > 0,
+        "the device takes them several at once"
+    );
 }
 
 #[test]
