@@ -52,12 +52,13 @@ pub fn accuracy(property: &str, max_m: f64) -> Document {
 }
 
 /// No object reports the very same place for so long: two reports so far apart in time from one place have one from another place between
-/// them.
+/// them. Each report is compared with the newest that is so much older, so that an object that stays frozen is told once for each of its
+/// reports.
 #[must_use]
 pub fn frozen(object: &str, for_s: f64) -> Document {
     let apart = format!("{} AND ELAPSED(a, b) >= {for_s} AND DISTANCE(a, b) = 0", same_object(object));
     let between = format!(
-        "{} = {} AND ELAPSED(a, c) > 0 AND ELAPSED(c, b) > 0 AND DISTANCE(a, c) > 0",
+        "{} = {} AND ELAPSED(a, c) > 0 AND (ELAPSED(c, b) >= {for_s} OR ELAPSED(c, b) > 0 AND DISTANCE(a, c) > 0)",
         attribute("c", object),
         attribute("a", object)
     );

@@ -78,6 +78,17 @@ fn frozen_finds_objects_that_report_one_place() {
 }
 
 #[test]
+fn frozen_tells_an_object_that_stays_where_it_is_once_for_each_report() {
+    // Reports of every ten seconds for five minutes, then a move, and then the first place again.
+    let mut rows: Vec<_> = (0..30).map(|report| ("A", 10.0 * f64::from(report), 0.0)).collect();
+    rows.extend([("A", 300.0, 40.0), ("A", 310.0, 0.0), ("A", 340.0, 0.0), ("A", 380.0, 0.0)]);
+    let mut expected: Vec<_> = (6..30).map(|report| vec![report - 6, report]).collect();
+    // The report of 370 s is not there; that of 310 s is the newest that is a minute older.
+    expected.push(vec![31, 33]);
+    assert_eq!(found(presets::frozen("taxi", 60.0), events(&rows, None)), expected);
+}
+
+#[test]
 fn outside_finds_what_is_outside() {
     let square = vec![vec![[8.9, 44.9], [9.1, 44.9], [9.1, 45.1], [8.9, 45.1], [8.9, 44.9]]];
     let rows = [("A", 0.0, 0.0), ("A", 1.0, 50_000.0), ("A", 2.0, -50_000.0)];

@@ -88,7 +88,7 @@ export function presetFormula({ name }: Preset, values: Values, corners: readonl
             {
               exists: "c",
               in: "recent",
-              that: `${of("c", "object")} = ${of("a", "object")} AND ELAPSED(a, c) > 0 AND ELAPSED(c, b) > 0 AND DISTANCE(a, c) > 0`,
+              that: `${of("c", "object")} = ${of("a", "object")} AND ELAPSED(a, c) > 0 AND (ELAPSED(c, b) >= ${value("for_s")} OR ELAPSED(c, b) > 0 AND DISTANCE(a, c) > 0)`,
             },
           ],
         }),
