@@ -238,6 +238,14 @@ impl Check {
         self.variables[variable].set
     }
 
+    /// How long a set holds an event, in seconds.
+    #[must_use]
+    pub fn for_s(&self, set: usize) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "durations are bounded")]
+        let for_ms = self.sets[set].for_ms as f64;
+        for_ms / 1_000.0
+    }
+
     /// How many different sets there are.
     #[must_use]
     pub fn sets_count(&self) -> usize {

@@ -239,7 +239,7 @@ pub struct Situations {
     pub per_tenant: usize,
     pub engine: SituationEngine,
     pub comparisons_max: u64,
-    pub comparisons_events: u32,
+    pub comparisons_events_per_s: u32,
     pub findings_per_second: u32,
     pub tenant_findings_per_second: u32,
     pub tenant_state_bytes: usize,

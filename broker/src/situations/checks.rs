@@ -33,7 +33,9 @@ pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError
         (on_violation != OnViolation::Tell).then(|| GatePlan { check: Arc::clone(&check), on_violation });
     let (name, clock) = (name.to_owned(), document.clock);
     let settings = &host.config.situations;
-    let comparisons = estimate(&check, |_| f64::from(settings.comparisons_events)).change;
+    // The event that comes is there in any set.
+    let events = |set| 1.0 + f64::from(settings.comparisons_events_per_s) * check.for_s(set);
+    let comparisons = estimate(&check, events).change;
     let engine = engine(settings.engine);
     let begin = move || {
         let checker = Checker::new(Arc::clone(&check), engine, Bounds::default());

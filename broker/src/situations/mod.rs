@@ -484,16 +484,16 @@ impl Situations {
     fn check_cost(&self, plan: &Plan) -> Result<(), ApiError> {
         let settings = &self.stage.host.config.situations;
         let (comparisons, limit, events) =
-            (plan.comparisons, settings.comparisons_max, settings.comparisons_events);
+            (plan.comparisons, settings.comparisons_max, settings.comparisons_events_per_s);
         #[expect(clippy::cast_precision_loss, reason = "beside an estimate")]
         let is_cheap = comparisons <= limit as f64;
         if limit == 0 || is_cheap {
             return Ok(());
         }
         let detail = format!(
-            "one event would cost about {comparisons:.1e} comparisons with {events} events in each set \
-             (situations.comparisons_events), and may cost {limit} (situations.comparisons_max): quantify over fewer variables, or \
-             join them by ="
+            "one event would cost about {comparisons:.1e} comparisons with {events} events a second \
+             (situations.comparisons_events_per_s), and may cost {limit} (situations.comparisons_max): quantify over fewer \
+             variables, hold events for less time, or join them by ="
         );
         Err(ApiError::invalid("/formula", detail))
     }

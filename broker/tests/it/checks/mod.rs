@@ -295,11 +295,14 @@ async fn a_check_that_would_cost_too_much_is_refused_with_the_estimate() {
     assert_eq!(faults.len(), 1, "{problem}");
     assert_eq!(faults[0]["pointer"], "/formula");
     let detail = faults[0]["detail"].as_str().expect("a text");
-    let settings = ["100000000 (situations.comparisons_max)", "10000 events in each set"];
+    let settings = ["100000000 (situations.comparisons_max)", "200 events a second"];
     assert!(settings.iter().all(|part| detail.contains(part)), "{detail}");
     http.get("/v1/checks/four").await.problem(404);
-    // The same check over sets that are known to be small.
-    let program = Serve::new().config("[situations]\ncomparisons_events = 50\n").start().await;
+    // The same check over sets that hold events for a moment, and over those of a slow stream.
+    let mut brief = nested(4);
+    brief["contexts"]["all"]["for_s"] = json!(0.2);
+    http.put("/v1/checks/brief", &brief).await.expect(201);
+    let program = Serve::new().config("[situations]\ncomparisons_events_per_s = 1\n").start().await;
     program.http().put("/v1/checks/four", &nested(4)).await.expect(201);
 }
 
