@@ -42,9 +42,9 @@ pub struct ReplayArguments {
     /// The engine that evaluates them
     #[arg(long, value_enum, default_value_t = EngineArgument::Incremental)]
     pub engine: EngineArgument,
-    /// What a launch of the engine `gpu` is about
-    #[arg(long, value_enum, default_value_t = GranularityArgument::Unit)]
-    pub granularity: GranularityArgument,
+    /// The engine `gpu` takes events one by one, and this is what a launch of it is about; without it, a thousand events at once
+    #[arg(long, value_enum)]
+    pub granularity: Option<GranularityArgument>,
     /// Where to write what made the checks fail, a line each
     #[arg(long, value_name = "FILE")]
     pub links: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub enum EngineArgument {
     Concurrent,
     /// What an event touches
     Incremental,
-    /// Everything anew for each event, on a CUDA device; without one, `incremental`
+    /// On a CUDA device, a thousand events at once; without one, `incremental`
     Gpu,
 }
 
@@ -83,7 +83,7 @@ enum Engines {
 }
 
 impl Engines {
-    fn new(engine: EngineArgument, granularity: GranularityArgument) -> Self {
+    fn new(engine: EngineArgument, granularity: Option<GranularityArgument>) -> Self {
         match engine {
             EngineArgument::Sequential => Self::Cpu(Kind::Sequential),
             EngineArgument::Concurrent => {
@@ -99,18 +99,19 @@ impl Engines {
     }
 
     #[cfg(feature = "gpu")]
-    fn gpu(granularity: GranularityArgument) -> Result<Self, String> {
+    fn gpu(granularity: Option<GranularityArgument>) -> Result<Self, String> {
         let devices = device::Device::all().map_err(|error| error.to_string())?;
         let kernels = checks_gpu::Kernels::load(&devices[0]).map_err(|error| error.to_string())?;
+        let batches = granularity.is_none();
         let granularity = match granularity {
-            GranularityArgument::Unit => checks_gpu::Granularity::Unit,
-            GranularityArgument::Node => checks_gpu::Granularity::Node,
+            None | Some(GranularityArgument::Unit) => checks_gpu::Granularity::Unit,
+            Some(GranularityArgument::Node) => checks_gpu::Granularity::Node,
         };
-        Ok(Self::Gpu(kernels, checks_gpu::Settings { granularity, ..Default::default() }))
+        Ok(Self::Gpu(kernels, checks_gpu::Settings { granularity, batches, ..Default::default() }))
     }
 
     #[cfg(not(feature = "gpu"))]
-    fn gpu(_: GranularityArgument) -> Result<Self, String> {
+    fn gpu(_: Option<GranularityArgument>) -> Result<Self, String> {
         Err("this program was built without devices".to_owned())
     }
 

@@ -130,7 +130,8 @@ impl Gpu {
         let Self { check, settings, bounds, host, joined, figures, .. } = self;
         let joined_side = joined.as_mut().ok()?;
         let mut work = Work::default();
-        let found = joined_side.evaluate(check, (settings, *bounds), sets, (steps, is_in_step), host, &mut work);
+        let found =
+            joined_side.evaluate(check, (settings, *bounds), sets, (steps, is_in_step), host, &mut work);
         figures.doubts += work.doubts;
         figures.launches += work.launches;
         match found {
@@ -378,7 +379,10 @@ impl Engine for Gpu {
 
     fn evaluate_all(&mut self, sets: &Sets, steps: &[Step]) -> Option<Vec<Evaluation>> {
         // What sets held before anything was evaluated was told to nobody.
-        if !self.is_in_step && sets.events_count() != steps.len() || steps.is_empty() || steps.len() > STEPS_MAX {
+        if !self.is_in_step && sets.events_count() != steps.len()
+            || steps.is_empty()
+            || steps.len() > STEPS_MAX
+        {
             return None;
         }
         let evaluations = self.at_once(sets, steps, self.is_in_step)?;

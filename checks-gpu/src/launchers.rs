@@ -229,7 +229,10 @@ impl Kernels {
         let indices = index as usize + 1;
         assert!((begin + count) as usize <= memory.members.len(), "members that were sent");
         assert!(2 * indices * layout.buckets as usize <= memory.buckets.len(), "room for buckets");
-        assert!(layout.buckets.is_power_of_two() && indices <= memory.cursors.len(), "an index that is there");
+        assert!(
+            layout.buckets.is_power_of_two() && indices <= memory.cursors.len(),
+            "an index that is there"
+        );
         assert!(indices * layout.items as usize <= memory.items.len(), "room for items");
         assert!(count as usize * joined::JOINED_KEYS <= layout.items as usize, "room for all of its items");
         // SAFETY: the parameters are those of `checks_joined_count`. Members name slots that have a row of keys, of which at most
@@ -440,7 +443,10 @@ impl Kernels {
 fn check_node(memory: &Joined, node: &joined::Node, layout: &joined::Layout) {
     let nodes = memory.head.len() - JOINED_ENTRIES;
     let entries = nodes * layout.room as usize;
-    assert!((node.number as usize) < nodes && node.around_count as usize <= DEPTH + 1, "a node of this check");
+    assert!(
+        (node.number as usize) < nodes && node.around_count as usize <= DEPTH + 1,
+        "a node of this check"
+    );
     assert!(entries <= memory.entries.len(), "room for entries");
     let words = entries * layout.chunks as usize;
     assert!(2 * words <= memory.any.len() && words <= memory.words.len(), "room for their words");

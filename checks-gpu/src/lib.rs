@@ -1,4 +1,5 @@
-//! Checks on CUDA devices: the engine `gpu`, which is GAIN ("GAIN: GPU-based constraint checking for context consistency").
+//! Checks on CUDA devices: the engine `gpu`, which is GAIN ("GAIN: GPU-based constraint checking for context consistency") for changes that
+//! come one by one, and past it for several at once.
 //!
 //! It builds and starts without CUDA; a device is found at run time or a sentence says why not. Its answers are those of
 //! [`Sequential`](checks::engine::Sequential): what the device cannot decide, the processor does.

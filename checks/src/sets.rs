@@ -293,11 +293,7 @@ impl Sets {
     ///
     /// # Panics
     /// When the set holds fewer.
-    pub fn members(
-        &self,
-        set: usize,
-        range: Range<usize>,
-    ) -> impl DoubleEndedIterator<Item = Slot> {
+    pub fn members(&self, set: usize, range: Range<usize>) -> impl DoubleEndedIterator<Item = Slot> {
         self.queues[set].range(range).map(|&(_, slot)| slot)
     }
 

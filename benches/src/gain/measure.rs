@@ -28,6 +28,8 @@ const SHAPES: &str = include_str!("shapes.json");
 const WORKLOADS: [(&str, u32); 4] = [("light", 56), ("medium", 248), ("heavy", 374), ("extreme", 1_000)];
 /// The longest that an engine takes for a case; what it did until then counts.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// Contexts by which engines that are measured warm are warmed up, at least.
+const WARM_UP: usize = 500;
 /// Contexts that wait before one is missed, in the experiment on budgets.
 const BUFFER: usize = 64;
 
@@ -188,13 +190,14 @@ impl<'a> Measuring<'a> {
     /// GAIN with a thread for each copy, its variants, and warps that share a quantifier.
     fn gpu(&self) -> Vec<Named<'a>> {
         let Some(kernels) = self.kernels else { return Vec::new() };
-        let gain = Settings { warps: false, ..Settings::default() };
+        let one_by_one = Settings { batches: false, ..Settings::default() };
+        let gain = Settings { warps: false, ..one_by_one };
         [
             ("GAIN", gain),
             ("GAIN node", Settings { granularity: Granularity::Node, ..gain }),
             ("GAIN synchronous", Settings { transmission: Transmission::Synchronous, ..gain }),
             ("GAIN unbuffered", Settings { buffering: false, ..gain }),
-            ("gpu", Settings::default()),
+            ("gpu", one_by_one),
         ]
         .map(|(name, settings)| (name, Contender::Gpu(kernels, settings)))
         .to_vec()
@@ -223,6 +226,9 @@ impl<'a> Measuring<'a> {
                 let new =
                     |check: &Arc<Check>| Checker::<()>::with_engine(check.clone(), contender.engine(check));
                 let mut checkers: Vec<_> = checks.iter().map(new).collect();
+                if section == "batches" && !contender.is_cpu() {
+                    warm_up(&mut checkers, arrivals, contender.at_once());
+                }
                 let (mut told, mut contexts) = (0, 0);
                 let began = Instant::now();
                 let mut rest = arrivals;
@@ -300,7 +306,7 @@ impl<'a> Measuring<'a> {
     /// Past the paper: contexts that are evaluated several at once, each with its own answer.
     fn batches(&mut self) {
         let Some(kernels) = self.kernels else { return };
-        let at_once = [("gpu, 63 at once", 63), ("gpu, 1008 at once", 1_008)];
+        let at_once = [("gpu 63 at once", 63), ("gpu 1008 at once", 1_008)];
         let at_once = at_once.map(|(name, count)| (name, Contender::Batches(kernels, count)));
         let names = ["Con-C", "incremental", "GAIN", "gpu"];
         let one_by_one = self.all_of_them().into_iter().filter(|(name, _)| names.contains(name));
@@ -322,7 +328,7 @@ impl<'a> Measuring<'a> {
         let Some(kernels) = self.kernels else { return };
         let engines: [Named<'_>; 2] = [
             ("incremental", Contender::Cpu(Kind::Incremental)),
-            ("gpu, 1008 at once", Contender::Batches(kernels, 1_008)),
+            ("gpu 1008 at once", Contender::Batches(kernels, 1_008)),
         ];
         for (case, check) in Self::shapes().iter().filter(|(name, _)| ["D*", "H*"].contains(&&**name)) {
             let for_ms = if case == "D*" { 48_000 } else { 20_000 };
@@ -471,6 +477,16 @@ impl<'a> Measuring<'a> {
             }
         }
     }
+}
+
+/// Lets engines take most of their memory, and empties them.
+fn warm_up(checkers: &mut [Checker<()>], arrivals: &[Arrival], at_once: usize) {
+    for batch in arrivals[..arrivals.len().min(at_once.max(WARM_UP))].chunks(at_once) {
+        checkers.iter_mut().for_each(|checker| {
+            take(checker, batch);
+        });
+    }
+    checkers.iter_mut().for_each(Checker::clear);
 }
 
 /// Contexts that find the buffer full.

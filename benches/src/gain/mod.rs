@@ -23,8 +23,8 @@ const LOOKS: [(&str, Look); 11] = [
     ("GAIN synchronous", look(RGBColor(0, 158, 115), Marker::Ring, Some((2, 4)))),
     ("GAIN unbuffered", look(RGBColor(86, 180, 233), Marker::Ring, Some((6, 4)))),
     ("gpu", look(RGBColor(204, 121, 167), Marker::Disc, None)),
-    ("gpu, 63 at once", look(RGBColor(0, 0, 0), Marker::Cross, Some((6, 4)))),
-    ("gpu, 1008 at once", look(RGBColor(0, 0, 0), Marker::Disc, None)),
+    ("gpu 63 at once", look(RGBColor(0, 0, 0), Marker::Cross, Some((6, 4)))),
+    ("gpu 1008 at once", look(RGBColor(0, 0, 0), Marker::Disc, None)),
 ];
 
 const fn look(colour: RGBColor, marker: Marker, dashes: Option<(u32, u32)>) -> Look {

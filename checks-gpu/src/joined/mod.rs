@@ -19,8 +19,8 @@ use checks::{Bounds, Check, Link, Sets, Slot, Step};
 use device::DriverError;
 use kernels::checks::{ABSENT, Layout as Leaves};
 use kernels::checks_joined::{
-    self as k, Decision, JOINED_CHUNK, JOINED_DOUBTS, JOINED_ENTRIES, JOINED_KEYS, JOINED_LOOKUPS, JOINED_TOLD,
-    Layout, Member,
+    self as k, Decision, JOINED_CHUNK, JOINED_DOUBTS, JOINED_ENTRIES, JOINED_KEYS, JOINED_LOOKUPS,
+    JOINED_TOLD, Layout, Member,
 };
 use matcher::World;
 use matcher::condition::expression::Truth;
@@ -303,7 +303,8 @@ impl Joined {
             }
             for idx in (0..root).rev() {
                 let (members_begin, members_count) = batch.ranges[self.program.outline.nodes[idx].set];
-                for (way, plan) in self.program.nodes[idx].ways.iter().zip(&self.program.outline.nodes[idx].ways)
+                for (way, plan) in
+                    self.program.nodes[idx].ways.iter().zip(&self.program.outline.nodes[idx].ways)
                 {
                     let node = k::Node { members_begin, members_count, ..*way };
                     let joins = matches!(plan.access, Access::Probe { .. });
@@ -344,7 +345,8 @@ impl Joined {
                 check.predicate(leaf).truth(&frame) == Truth::True
             };
             let room = layout.room;
-            let decision = |doubt: &k::Doubt| Decision { at: doubt.node * room + doubt.entry, leaf: doubt.leaf };
+            let decision =
+                |doubt: &k::Doubt| Decision { at: doubt.node * room + doubt.entry, leaf: doubt.leaf };
             let doubts = self.memory.read_doubts(doubts)?;
             let decisions: Vec<_> = doubts.iter().filter(is_true).map(decision).collect();
             self.memory.decide(&decisions)?;
@@ -364,8 +366,7 @@ impl Joined {
     /// All entries with their words.
     fn found(&mut self, counts: &[u32], layout: &Layout) -> Result<products::Found, DriverError> {
         let (room, chunks) = (layout.room as usize, layout.chunks as usize);
-        let mut found =
-            products::Found { entries: Vec::new(), any: Vec::new(), words: Vec::new(), chunks };
+        let mut found = products::Found { entries: Vec::new(), any: Vec::new(), words: Vec::new(), chunks };
         for (idx, node) in self.program.nodes.iter().enumerate() {
             let count = counts[idx] as usize;
             found.entries.push(self.memory.read_entries(idx * room, count)?);

@@ -164,9 +164,7 @@ impl Products<'_> {
                 let any = self.found.any[*inner][entry as usize * self.found.chunks + self.chunk];
                 if *holds { any } else { !any }
             }
-            Matrix::All(parts) => {
-                parts.iter().fold(!0, |all, part| all & self.value(part, node, entry))
-            }
+            Matrix::All(parts) => parts.iter().fold(!0, |all, part| all & self.value(part, node, entry)),
             Matrix::Any(parts) => parts.iter().fold(0, |any, part| any | self.value(part, node, entry)),
         }
     }

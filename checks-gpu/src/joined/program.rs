@@ -4,7 +4,9 @@ use bytemuck::Zeroable;
 use checks::Check;
 use checks::engine::incremental::outline::{Access, Matrix, Node, Outline};
 use kernels::checks::CODE;
-use kernels::checks_joined::{self as k, JOINED_KEYS, JOINED_LEAVES, JOINED_LOOKUPS, JOINED_STACK, JOINED_STEPS};
+use kernels::checks_joined::{
+    self as k, JOINED_KEYS, JOINED_LEAVES, JOINED_LOOKUPS, JOINED_STACK, JOINED_STEPS,
+};
 use matcher::condition::expression::Truth;
 use matcher::predicate::index::Probe;
 
@@ -50,8 +52,13 @@ impl Program {
     pub(crate) fn new(check: &Check) -> Result<Self, Unfit> {
         let outline = Outline::of(check);
         let root = outline.nodes.len();
-        let mut program =
-            Self { nodes: Vec::new(), columns: Columns::default(), lookups: Vec::new(), joins_links: false, outline };
+        let mut program = Self {
+            nodes: Vec::new(),
+            columns: Columns::default(),
+            lookups: Vec::new(),
+            joins_links: false,
+            outline,
+        };
         let parents = parents(&program.outline);
         for idx in 0..=root {
             let outer = outer(&program.outline, &parents, idx);
@@ -195,9 +202,8 @@ impl Program {
                 });
                 record.index = u32_of(*index);
                 record.from = u32_of(*from);
-                record.lookup = u32_of(
-                    self.outline.indices.len() * (JOINED_KEYS + 1) + lookup * (JOINED_LOOKUPS + 1),
-                );
+                record.lookup =
+                    u32_of(self.outline.indices.len() * (JOINED_KEYS + 1) + lookup * (JOINED_LOOKUPS + 1));
             }
             records.push(record);
         }

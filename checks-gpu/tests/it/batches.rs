@@ -55,8 +55,7 @@ fn compare(
     for (event, arrival) in arrivals.iter().enumerate() {
         let outcome = oracle.take(event, arrival);
         expected.push(
-            outcome
-                .map(|outcome| outcome.map(|outcome| (outcome.violated, named(&oracle, &outcome.told)))),
+            outcome.map(|outcome| outcome.map(|outcome| (outcome.violated, named(&oracle, &outcome.told)))),
         );
     }
     for (nth, batch) in arrivals.chunks(at_once).enumerate() {
@@ -65,9 +64,9 @@ fn compare(
         }
         let batch = batch.iter().enumerate().map(|(at, arrival)| (nth * at_once + at, arrival.clone()));
         checker.take_all(batch, |checker, taken| {
-            found.push(taken.map(|outcome| {
-                outcome.map(|outcome| (outcome.violated, named(checker, &outcome.told)))
-            }));
+            found.push(
+                taken.map(|outcome| outcome.map(|outcome| (outcome.violated, named(checker, &outcome.told)))),
+            );
             ControlFlow::Continue(())
         });
     }
@@ -102,7 +101,9 @@ fn a_violation_that_comes_and_goes_within_a_batch_is_told() {
     let arrivals = [x(0, 1.0), x(500, 1.0), x(5_000, 2.0), x(9_000, 1.0), x(9_500, 1.0), x(20_000, 3.0)];
     let engine = engine(&check, &device, bounds, Settings::default());
     let found = compare(&check, engine, bounds, &arrivals, arrivals.len(), || {});
-    let told = |first: usize| Ok(Some((true, [vec![(0, first), (1, first + 1)], vec![(0, first + 1), (1, first)]].into())));
+    let told = |first: usize| {
+        Ok(Some((true, [vec![(0, first), (1, first + 1)], vec![(0, first + 1), (1, first)]].into())))
+    };
     let nothing = || Ok(Some((false, BTreeSet::new())));
     assert_eq!(found, [nothing(), told(0), nothing(), nothing(), told(3), nothing()]);
 }

@@ -32,7 +32,8 @@ fn runs() -> u64 {
 
 /// Seeds of one thread out of several, until the seconds that were asked for are over.
 fn seeds(thread: u64, threads: u64) -> impl Iterator<Item = u64> {
-    let until = number("NEARCAST_CHECKS_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let until =
+        number("NEARCAST_CHECKS_SECONDS").map(|seconds| Instant::now() + Duration::from_secs(seconds));
     (thread..runs())
         .step_by(usize::try_from(threads).expect("few"))
         .take_while(move |_| until.is_none_or(|until| Instant::now() < until))
@@ -44,8 +45,7 @@ fn on_threads(test: impl Fn(u64, u64) -> Seen + Sync) -> Seen {
     let mut all = Seen::default();
     std::thread::scope(|scope| {
         let test = &test;
-        let spawned: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || test(thread, threads))).collect();
+        let spawned: Vec<_> = (0..threads).map(|thread| scope.spawn(move || test(thread, threads))).collect();
         for thread in spawned {
             all.add(&thread.join().expect("all answers are right"));
         }
@@ -214,7 +214,12 @@ fn compare_batches(
         });
         if let Some(at) = (0..expected.len()).find(|at| expected[*at] != found[*at]) {
             let first = number - count;
-            return Err(format!("event {} after {first}: {:?}, not {:?}", first + at, found[at], expected[at]));
+            return Err(format!(
+                "event {} after {first}: {:?}, not {:?}",
+                first + at,
+                found[at],
+                expected[at]
+            ));
         }
         let [all, wanted] = [&checker, &oracle].map(|checker| named(checker, &checker.links()));
         if all != wanted {
