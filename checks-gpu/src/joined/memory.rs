@@ -6,6 +6,14 @@ use kernels::checks_joined::{Decision, Doubt, Entry, Item, Member};
 use crate::launchers::Kernels;
 use crate::memory::{Settings, grow, room, send};
 
+/// What a batch came to.
+pub(crate) struct Counted {
+    /// States of the whole check.
+    pub(crate) root: Vec<u64>,
+    /// Links that came or went.
+    pub(crate) told: Vec<u64>,
+}
+
 /// Buffers, with the staging of what goes to them and comes from them.
 pub(crate) struct Memory {
     pub(crate) device: Device,
@@ -139,7 +147,7 @@ impl Memory {
         &mut self,
         root: std::ops::Range<usize>,
         told: usize,
-    ) -> Result<(Vec<u64>, &[u64], &[u64]), DriverError> {
+    ) -> Result<(Vec<u64>, Counted), DriverError> {
         let (chunks, head) = (root.len(), self.head.len());
         if self.root_staged.len() < chunks {
             self.root_staged = self.device.pinned(chunks.next_power_of_two())?;
@@ -151,7 +159,8 @@ impl Memory {
         self.stream.download(&self.words, root, &mut self.root_staged, 0)?;
         self.stream.download(&self.told, 0..told, &mut self.told_staged, 0)?;
         let head = self.head_staged.slice()?.to_vec();
-        Ok((head, &self.root_staged.slice()?[..chunks], &self.told_staged.slice()?[..told]))
+        let root = self.root_staged.slice()?[..chunks].to_vec();
+        Ok((head, Counted { root, told: self.told_staged.slice()?[..told].to_vec() }))
     }
 
     pub(crate) fn read_entries(&mut self, at: usize, count: usize) -> Result<Vec<Entry>, DriverError> {

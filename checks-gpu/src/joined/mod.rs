@@ -26,6 +26,7 @@ use matcher::World;
 use matcher::condition::expression::Truth;
 use matcher::predicate::Subject;
 
+use self::memory::Counted;
 pub(crate) use self::memory::Memory;
 use self::program::Program;
 use crate::compile::{Unfit, u32_of};
@@ -118,11 +119,11 @@ impl Joined {
             // As many as a part may have in all states together.
             let links_max = settings.links_max.min(64 * bounds.links_max);
             let told = products::told(check, &self.program, &found, links_max);
-            told.map(|told| (found.words[self.program.root()].clone(), told))
+            told.map(|told| Counted { root: found.words[self.program.root()].clone(), told })
         } else {
             self.links(settings, &counts, &mut layout, work)?
         };
-        let Some((root, mut told)) = found else { return Ok(None) };
+        let Some(Counted { root, mut told }) = found else { return Ok(None) };
         if !is_in_step && root[0] & 1 == 1 {
             tell_without_events(&mut told, layout.leaves.variables as usize);
         }
@@ -384,7 +385,7 @@ impl Joined {
         counts: &[u32],
         layout: &mut Layout,
         work: &mut Work,
-    ) -> Result<Option<(Vec<u64>, Vec<u64>)>, DriverError> {
+    ) -> Result<Option<Counted>, DriverError> {
         let width = 2 + (layout.leaves.variables as usize).div_ceil(2);
         let mut head = vec![0; self.memory.head.len()];
         for (word, count) in head[JOINED_ENTRIES..].iter_mut().zip(counts) {
@@ -402,16 +403,15 @@ impl Joined {
             }
             let begin = self.program.root() * layout.room as usize * layout.chunks as usize;
             let first = TOLD_FIRST * width;
-            let (found, root, told) =
-                self.memory.read_result(begin..begin + layout.chunks as usize, first)?;
-            let count = usize::try_from(found[JOINED_TOLD]).unwrap_or(usize::MAX);
+            let root = begin..begin + layout.chunks as usize;
+            let (head_now, mut found) = self.memory.read_result(root.clone(), first)?;
+            let count = usize::try_from(head_now[JOINED_TOLD]).unwrap_or(usize::MAX);
             if count <= TOLD_FIRST {
-                return Ok(Some((root.to_vec(), told[..count * width].to_vec())));
+                found.told.truncate(count * width);
+                return Ok(Some(found));
             }
             if count <= self.told_room {
-                let begin = begin..begin + layout.chunks as usize;
-                let (_, root, told) = self.memory.read_result(begin, count * width)?;
-                return Ok(Some((root.to_vec(), told.to_vec())));
+                return Ok(Some(self.memory.read_result(root, count * width)?.1));
             }
             if count > settings.links_max {
                 return Ok(None);

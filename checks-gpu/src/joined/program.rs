@@ -66,8 +66,8 @@ impl Program {
             let is_linked = program.outline.nodes.get(idx).is_none_or(|node| node.is_linked);
             program.nodes.push(Compiled { ways: Vec::new(), leaves, is_linked, outer });
         }
-        for idx in 0..=root {
-            let record = program.record(check, parents[idx], idx)?;
+        for (idx, parent) in parents.into_iter().enumerate() {
+            let record = program.record(check, parent, idx)?;
             let ways = match program.outline.nodes.get(idx) {
                 None => vec![record],
                 Some(_) => program.ways(idx, &record),
