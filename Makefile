@@ -73,7 +73,7 @@ gpu-test: ## Run the GPU engines on this machine's CUDA devices: 10^8 pairs each
 		$(CARGO) test --locked --release --package matcher-gpu --test it -- --test-threads 1 every_kernel more_answers $$worlds \
 		&& NEARCAST_GPU_TESTS=1 NEARCAST_CHECKS_RUNS=24 \
 		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="compute-sanitizer --tool $$tool --error-exitcode 1" \
-		$(CARGO) test --locked --release --package checks-gpu --test it -- --test-threads 1 random_formulas \
+		$(CARGO) test --locked --release --package checks-gpu --test it -- --test-threads 1 random_formulas batches_of_random \
 		|| exit 1; \
 	done
 

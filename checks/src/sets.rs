@@ -80,7 +80,7 @@ pub struct Changes {
 /// One of several changes that are evaluated at once: an event came, and before it others left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Places in [`Changes::removed`] of what left before it came.
+    /// What left before it came: places in the member `removed` of [`Changes`].
     pub removed: Range<usize>,
     /// The event that came.
     pub added: Slot,
