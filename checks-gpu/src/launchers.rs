@@ -25,7 +25,7 @@ pub struct Kernels {
     block: u32,
 }
 
-/// Those of batches.
+/// Kernels of batches.
 #[derive(Clone, Debug)]
 struct JoinedKernels {
     events: Kernel,
@@ -452,7 +452,7 @@ fn check_node(memory: &Joined, node: &joined::Node, layout: &joined::Layout) {
     assert!(2 * words <= memory.any.len() && words <= memory.words.len(), "room for their words");
 }
 
-/// Holds a unit against what is there.
+/// Compares a unit with what is there.
 fn check(memory: &Memory, unit: &Unit, layout: &Layout) {
     let depth = unit.depth as usize;
     assert!(

@@ -79,7 +79,7 @@ struct JoinedNode {
 static_assert(sizeof(JoinedNode) == 4096 + 1024 + 256 + 16 + 72 + 56, "shared with Rust");
 
 struct JoinedLayout {
-  /// Of which columns, variables, the world and the most doubts count.
+  /// What leaves and links need: columns, variables, the world, the most doubts.
   ChecksLayout leaves;
   /// Words of an event's row of keys.
   uint32_t keys;

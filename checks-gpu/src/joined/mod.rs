@@ -67,7 +67,7 @@ pub(crate) struct Work {
 /// Members of all sets in a batch.
 struct Batch {
     members: Vec<Member>,
-    /// Of each set.
+    /// Where the members of each set are: the first, and how many.
     ranges: Vec<(u32, u32)>,
     chunks: usize,
 }

@@ -13,7 +13,7 @@ use super::program::{Program, may_link};
 /// What the device found: entries of each node, and their words.
 pub(super) struct Found {
     pub(super) entries: Vec<Vec<Entry>>,
-    /// Of each node around which entry some event satisfies it, and where its entries are true.
+    /// Around which entries some event satisfies each node, and where its own entries are true.
     pub(super) any: Vec<Vec<u64>>,
     pub(super) words: Vec<Vec<u64>>,
     pub(super) chunks: usize,

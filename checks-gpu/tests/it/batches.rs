@@ -38,8 +38,8 @@ fn check(for_s: f64, within_m: Option<f64>) -> Arc<Check> {
     Arc::new(Check::new(World::Planar, &document).expect("it is sound"))
 }
 
-/// Takes events in, so many at once and a fault before the second time, and compares each answer with the oracle's. How many evaluations
-/// were made at once.
+/// Takes events in, so many at once and with something before the second batch, and compares each answer with the oracle's. The
+/// answers.
 fn compare(
     check: &Arc<Check>,
     engine: Gpu,
