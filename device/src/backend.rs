@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::time::Duration;
 
 use crate::device::Memory;
+use crate::source::{NotCompiled, Source};
 use crate::stream::Priority;
 
 /// A backend's name for a stream, event, module or function of its own.
@@ -174,6 +175,8 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     unsafe fn elapsed(&self, earlier: Handle, later: Handle) -> Outcome<Duration>;
 
     fn load_module(&self, ptx: &str) -> Outcome<Handle>;
+    /// Compiles a source and loads what it becomes.
+    fn compile(&self, source: &Source<'_>) -> Result<Handle, NotCompiled>;
     /// # Safety
     /// The common contract; no work still runs a function of it.
     unsafe fn unload_module(&self, module: Handle) -> Outcome<()>;

@@ -17,6 +17,8 @@ use cust::{CudaApiVersion, CudaFlags};
 use crate::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, RawLaunch};
 use crate::device::Memory;
 use crate::error::DriverError;
+use crate::nvrtc;
+use crate::source::{NotCompiled, Source};
 use crate::stream::Priority;
 use crate::symbols;
 
@@ -97,6 +99,8 @@ fn node_parameters(launch: &mut RawLaunch<'_>) -> sys::CUDA_KERNEL_NODE_PARAMS {
 /// One device, by its primary context.
 pub(crate) struct Cuda {
     context: Context,
+    /// The compute capability, which machine code is made for.
+    capability: (u32, u32),
     /// Numbers that CUDA gives the first and the last priority here.
     priority_first: i32,
     priority_last: i32,
@@ -122,7 +126,7 @@ impl Cuda {
             if capability < kernels::COMPUTE_CAPABILITY_MIN {
                 too_old = too_old.max(Some((capability, name)));
             } else {
-                found.push((Self::open(device)?, name));
+                found.push((Self::open(device, capability)?, name));
             }
         }
         match too_old {
@@ -136,12 +140,39 @@ impl Cuda {
         }
     }
 
-    fn open(device: cust::device::Device) -> Result<Self, DriverError> {
+    fn open(device: cust::device::Device, capability: (u32, u32)) -> Result<Self, DriverError> {
         let context = Context::new(device).map_err(|error| unavailable("cuDevicePrimaryCtxRetain", error))?;
         CurrentContext::set_current(&context).map_err(|error| unavailable("cuCtxSetCurrent", error))?;
         let priorities = CurrentContext::get_stream_priority_range()
             .map_err(|error| unavailable("cuCtxGetStreamPriorityRange", error))?;
-        Ok(Self { context, priority_first: priorities.greatest, priority_last: priorities.least })
+        Ok(Self { context, capability, priority_first: priorities.greatest, priority_last: priorities.least })
+    }
+
+    /// Loads PTX that ends in a NUL, or machine code.
+    fn load(&self, image: &[u8]) -> Outcome<Handle> {
+        self.enter()?;
+        let mut log = vec![0_u8; JIT_LOG_BYTES];
+        let mut options = [
+            sys::CUjit_option_enum::CU_JIT_ERROR_LOG_BUFFER,
+            sys::CUjit_option_enum::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
+        ];
+        // The driver takes a number where others take a pointer.
+        let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(JIT_LOG_BYTES - 1)];
+        let mut module = ptr::null_mut();
+        let (image, count) = (image.as_ptr().cast(), 2);
+        let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
+        // SAFETY: the image is a text that ends in a NUL, or machine code that knows its length; as the log, it outlives the call; the options are two, each with its value, and
+        // the log keeps a NUL behind what may be written.
+        let loaded = unsafe { sys::cuModuleLoadDataEx(&raw mut module, image, count, options, values) };
+        check("cuModuleLoadDataEx", loaded).map_err(|mut failure| {
+            if let Ok(log) = CStr::from_bytes_until_nul(&log)
+                && !log.is_empty()
+            {
+                failure.reason = format!("{}: {}", failure.reason, log.to_string_lossy().trim());
+            }
+            failure
+        })?;
+        Ok(handle(module))
     }
 
     /// Makes the context this thread's. Costs some tens of nanoseconds when it already is.
@@ -408,30 +439,12 @@ impl Backend for Cuda {
     }
 
     fn load_module(&self, ptx: &str) -> Outcome<Handle> {
-        self.enter()?;
         let image = CString::new(ptx).expect("PTX is text");
-        let mut log = vec![0_u8; JIT_LOG_BYTES];
-        let mut options = [
-            sys::CUjit_option_enum::CU_JIT_ERROR_LOG_BUFFER,
-            sys::CUjit_option_enum::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES,
-        ];
-        // The driver takes a number where others take a pointer.
-        let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(JIT_LOG_BYTES - 1)];
-        let mut module = ptr::null_mut();
-        let (image, count) = (image.as_ptr().cast(), 2);
-        let (options, values) = (options.as_mut_ptr(), values.as_mut_ptr());
-        // SAFETY: the image ends in a NUL and, as the log, outlives the call; the options are two, each with its value, and
-        // the log keeps a NUL behind what may be written.
-        let loaded = unsafe { sys::cuModuleLoadDataEx(&raw mut module, image, count, options, values) };
-        check("cuModuleLoadDataEx", loaded).map_err(|mut failure| {
-            if let Ok(log) = CStr::from_bytes_until_nul(&log)
-                && !log.is_empty()
-            {
-                failure.reason = format!("{}: {}", failure.reason, log.to_string_lossy().trim());
-            }
-            failure
-        })?;
-        Ok(handle(module))
+        self.load(image.as_bytes_with_nul())
+    }
+
+    fn compile(&self, source: &Source<'_>) -> Result<Handle, NotCompiled> {
+        Ok(self.load(&nvrtc::compile(source, self.capability)?)?)
     }
 
     unsafe fn unload_module(&self, module: Handle) -> Outcome<()> {

@@ -13,6 +13,7 @@ use crate::module::LoadedModule;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 use crate::probe::Probe;
 use crate::shared::SharedWords;
+use crate::source::{CompileError, Source};
 use crate::stream::{Event, Priority, Stream};
 
 /// How much memory a device has.
@@ -141,6 +142,15 @@ impl Device {
         LoadedModule::new(self, module)
     }
 
+    /// Compiles a source for the device, with the compiler of this machine; the processor as a device takes its C++ compiler. Takes a second, more or
+    /// less.
+    ///
+    /// # Errors
+    /// [`CompileError`]
+    pub fn compile(&self, source: &Source<'_>) -> Result<LoadedModule, CompileError> {
+        LoadedModule::of_source(self, source)
+    }
+
     /// An event that takes the time.
     ///
     /// # Errors
@@ -195,6 +205,7 @@ impl Device {
                 faults.lose(&reason);
                 DriverError::LaunchFailed { operation: "launch", reason }
             }
+            Fault::NoCompiler => DriverError::Other { operation: "compile", reason },
             Fault::DeviceLost => {
                 faults.lose(&reason);
                 DriverError::DeviceLost { reason }

@@ -12,6 +12,8 @@ pub enum Fault {
     OutOfMemory,
     /// A launch answers `LaunchFailed`; the device is lost from then on.
     LaunchFailed,
+    /// A source finds no compiler. The device goes on.
+    NoCompiler,
     /// Any operation answers `DeviceLost`; the device is lost from then on.
     DeviceLost,
 }
@@ -21,6 +23,7 @@ pub enum Fault {
 pub(crate) enum Operation {
     Allocate,
     Launch,
+    Compile,
     Other,
 }
 
@@ -85,6 +88,7 @@ impl Fault {
         match self {
             Self::OutOfMemory => operation == Operation::Allocate,
             Self::LaunchFailed => operation == Operation::Launch,
+            Self::NoCompiler => operation == Operation::Compile,
             Self::DeviceLost => true,
         }
     }

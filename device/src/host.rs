@@ -6,6 +6,10 @@
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
 use std::ffi::{CString, c_char, c_void};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use std::path::{Path, PathBuf};
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+use std::process::Command;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,10 +17,14 @@ use std::time::{Duration, Instant};
 
 use crate::backend::{Backend, Direction, Failure, FailureKind, Handle, Outcome, RawLaunch};
 use crate::device::Memory;
+use crate::source::{NotCompiled, Source};
 use crate::stream::Priority;
 
 /// Alignment of allocations, as on a CUDA device.
 const ALIGNMENT_BYTES: usize = 256;
+
+/// The handle of the kernels that the crate `kernels` links.
+const BUILT_IN: usize = 0;
 
 /// A kernel with its loop over all threads.
 type Entry = unsafe extern "C" fn(grid: u32, block: u32, parameters: *mut *mut c_void);
@@ -39,6 +47,9 @@ pub(crate) struct Host {
 struct State {
     used_bytes: u64,
     entries: Vec<Entry>,
+    /// Sources that were compiled; the handle of the first is 1.
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    compiled: Vec<libloading::Library>,
     /// When each event was recorded.
     events: HashMap<usize, Option<Instant>>,
     events_made: usize,
@@ -218,21 +229,85 @@ impl Backend for Host {
     }
 
     fn load_module(&self, _ptx: &str) -> Outcome<Handle> {
-        Ok(Handle(0))
+        Ok(Handle(BUILT_IN))
+    }
+
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn compile(&self, source: &Source<'_>) -> Result<Handle, NotCompiled> {
+        let folder = tempfile::tempdir().map_err(|error| NotCompiled::NoCompiler(error.to_string()))?;
+        let file = compile_to(folder.path(), source)?;
+        // SAFETY: the library was just made of kernels; it has no initialisers.
+        let library = unsafe { libloading::Library::new(file) };
+        let library = library.map_err(|error| NotCompiled::Refused(error.to_string()))?;
+        let compiled = &mut self.state().compiled;
+        compiled.push(library);
+        Ok(Handle(compiled.len()))
+    }
+
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    fn compile(&self, _: &Source<'_>) -> Result<Handle, NotCompiled> {
+        Err(NotCompiled::NoCompiler("this build loads no libraries".to_owned()))
     }
 
     unsafe fn unload_module(&self, _module: Handle) -> Outcome<()> {
         Ok(())
     }
 
-    unsafe fn function(&self, _module: Handle, name: &str) -> Outcome<Handle> {
-        let terminated = CString::new(name).expect("a kernel's name is an identifier");
-        // SAFETY: the name ends in a NUL.
-        let entry = unsafe { nearcast_host_kernel(terminated.as_ptr()) };
+    unsafe fn function(&self, module: Handle, name: &str) -> Outcome<Handle> {
+        let mut state = self.state();
+        let entry = if module.0 == BUILT_IN {
+            let terminated = CString::new(name).expect("a kernel's name is an identifier");
+            // SAFETY: the name ends in a NUL.
+            unsafe { nearcast_host_kernel(terminated.as_ptr()) }
+        } else {
+            state.compiled_entry(module.0 - 1, name)
+        };
         let entry = entry.ok_or_else(|| failure("function", &format!("there is no kernel {name}")))?;
-        let entries = &mut self.state().entries;
-        entries.push(entry);
-        Ok(Handle(entries.len() - 1))
+        state.entries.push(entry);
+        Ok(Handle(state.entries.len() - 1))
+    }
+}
+
+impl State {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    fn compiled_entry(&self, module: usize, name: &str) -> Option<Entry> {
+        // SAFETY: `HOST_ENTRY` defines functions of these names with this type, and the library is never closed before the backend.
+        let found = unsafe { self.compiled[module].get::<Entry>(format!("host_{name}\0").as_bytes()) };
+        found.ok().map(|entry| *entry)
+    }
+
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    fn compiled_entry(&self, _: usize, _: &str) -> Option<Entry> {
+        None
+    }
+}
+
+/// Compiles a source as plain C++, to a library in the folder.
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+fn compile_to(folder: &Path, source: &Source<'_>) -> Result<PathBuf, NotCompiled> {
+    let (file, library) = (folder.join(source.name), folder.join("kernels.so"));
+    let texts = source.headers.iter().map(|(name, text)| (folder.join(name), *text));
+    for (path, text) in texts.chain([(file.clone(), source.text)]) {
+        std::fs::write(path, text).map_err(|error| NotCompiled::NoCompiler(error.to_string()))?;
+    }
+    let mut command = Command::new("c++");
+    // As kernels/build/host.rs has them.
+    command.args([
+        "-std=c++17",
+        "-O1",
+        "-fPIC",
+        "-shared",
+        "-fno-exceptions",
+        "-fno-rtti",
+        "-ffp-contract=off",
+    ]);
+    command.args(source.defines.iter().map(|name| format!("-D{name}")));
+    command.arg("-I").arg(folder).arg("-o").arg(&library).args(["-x", "c++"]).arg(&file);
+    let output = command.output().map_err(|error| NotCompiled::NoCompiler(format!("c++: {error}")))?;
+    if output.status.success() {
+        Ok(library)
+    } else {
+        Err(NotCompiled::Refused(String::from_utf8_lossy(&output.stderr).into_owned()))
     }
 }
 

@@ -4,7 +4,8 @@
 //!
 //! - **CUDA**, through `cust`. Nothing is linked: `symbols` defines the driver's functions as jumps through slots
 //!   and fills those from `libcuda.so.1` when the first device is asked for. A [`Device`] holds its device's primary
-//!   context, and each call makes that current on its thread, so values may be used from any thread.
+//!   context, and each call makes that current on its thread, so values may be used from any thread. Its run-time compiler is found in the
+//!   same way, when the first [`Source`] is compiled.
 //! - **The host**, with the feature `host-kernels`: kernels compiled as plain C++ run at once on the calling thread, and
 //!   the device's memory is ordinary memory. One thing at a time happens on such a device. It is for tests.
 //!
@@ -42,9 +43,12 @@ mod host;
 mod in_flight;
 mod memory;
 mod module;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod nvrtc;
 mod parameter;
 mod probe;
 mod shared;
+mod source;
 mod stream;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod symbols;
@@ -59,4 +63,5 @@ pub use memory::{Buffer, Pinned};
 pub use module::{Kernel, LoadedModule};
 pub use parameter::Parameter;
 pub use shared::SharedWords;
+pub use source::{CompileError, Source};
 pub use stream::{Event, Priority, Stream};

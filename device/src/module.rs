@@ -6,6 +6,7 @@ use crate::backend::Handle;
 use crate::device::Device;
 use crate::error::DriverError;
 use crate::faults::Operation;
+use crate::source::{CompileError, NotCompiled, Source};
 
 /// A module, compiled for a device.
 #[derive(Clone, Debug)]
@@ -30,6 +31,31 @@ impl LoadedModule {
     pub(crate) fn new(device: &Device, module: &kernels::Module) -> Result<Self, DriverError> {
         let handle = device.run(Operation::Other, |backend| backend.load_module(module.ptx))?;
         Ok(Self { shared: Arc::new(Shared { device: device.clone(), handle }) })
+    }
+
+    pub(crate) fn of_source(device: &Device, source: &Source<'_>) -> Result<Self, CompileError> {
+        let mut refused = None;
+        let handle = device.run(Operation::Compile, |backend| match backend.compile(source) {
+            Ok(handle) => Ok(Some(handle)),
+            Err(NotCompiled::NoCompiler(reason)) => {
+                refused = Some(CompileError::NoCompiler { reason });
+                Ok(None)
+            }
+            Err(NotCompiled::Refused(log)) => {
+                refused = Some(CompileError::Refused { name: source.name.to_owned(), log });
+                Ok(None)
+            }
+            Err(NotCompiled::Failed(failure)) => Err(failure),
+        });
+        match (handle, refused) {
+            (Ok(Some(handle)), _) => Ok(Self { shared: Arc::new(Shared { device: device.clone(), handle }) }),
+            (_, Some(refused)) => Err(refused),
+            (Err(DriverError::Other { operation: "compile", reason }), _) => {
+                Err(CompileError::NoCompiler { reason })
+            }
+            (Err(error), _) => Err(error.into()),
+            (Ok(None), None) => unreachable!("without a module there is a reason"),
+        }
     }
 
     /// The kernel of that name.

@@ -403,3 +403,26 @@ fn is_lost<T>(answer: &Result<T, DriverError>) -> bool {
 fn panics<T>(action: impl FnOnce() -> T) -> bool {
     catch_unwind(AssertUnwindSafe(action)).is_err()
 }
+
+#[test]
+fn a_source_that_the_compiler_refuses_is_told_with_its_words() {
+    let device = Device::host(1 << 20);
+    let source = |text| Source {
+        name: "wrong.cu",
+        text,
+        headers: &[("given.cuh", "#define GIVEN 1\n")],
+        defines: &["SAID"],
+    };
+    let refused =
+        device.compile(&source("#include \"given.cuh\"\nthis is no kernel;\n")).expect_err("it is no source");
+    let CompileError::Refused { name, log } = &refused else { panic!("{refused}") };
+    assert_eq!(name, "wrong.cu");
+    assert!(log.contains("wrong.cu:2:"), "{log}");
+    // Headers and what is defined are there, and a module without kernels has none.
+    let module = device.compile(&source(
+        "#include \"given.cuh\"\n#ifndef SAID\n#error\n#endif\nstatic_assert(GIVEN == 1, \"\");\n",
+    ));
+    assert!(module.expect("it is a source").kernel("probe").is_err());
+    device.inject(Fault::NoCompiler, 1);
+    assert!(matches!(device.compile(&source("")), Err(CompileError::NoCompiler { .. })));
+}

@@ -91,6 +91,7 @@ fn fail_anywhere(way: &str, fault: Fault, device: &dyn Fn() -> Device) {
         let stride = match fault {
             Fault::OutOfMemory => 1,
             Fault::LaunchFailed => 3,
+            Fault::NoCompiler => unreachable!("engines compile nothing"),
             Fault::DeviceLost => 17,
         };
         device.inject(fault, 1 + made.get() % 20 * stride);
