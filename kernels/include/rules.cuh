@@ -19,6 +19,8 @@ constexpr uint64_t UNCLAIMED = ~uint64_t{0};
 constexpr uint32_t WHOLE = 0;
 constexpr uint32_t FLOAT = 1;
 constexpr uint32_t NAME = 2;
+/// A distance, known to an error. Only comparisons see it; no constraint has one.
+constexpr uint32_t MEASURED = 3;
 
 struct RulesValue {
   uint64_t bits;
@@ -39,8 +41,10 @@ struct RulesStep {
   uint32_t key_count;
   /// Code that matches its arguments, and tests what can be tested then.
   uint32_t code;
+  /// Whether the rule is looked for from this head before the first one.
+  uint32_t earlier;
 };
-static_assert(sizeof(RulesStep) == 24, "shared with Rust");
+static_assert(sizeof(RulesStep) == 28, "shared with Rust");
 
 /// A rule as one of its heads starts it.
 struct RulesOccurrence {
@@ -55,10 +59,11 @@ struct RulesOccurrence {
   /// Code of the body, and how many constraints that adds.
   uint32_t body;
   uint32_t adds;
-  uint32_t unused;
+  /// Whether a match stays the one to fire as long as its heads are there: no rule before has a head of the active one's kind.
+  uint32_t stays;
   RulesStep steps[RULES_HEADS];
 };
-static_assert(sizeof(RulesOccurrence) == 32 + 24 * 6, "shared with Rust");
+static_assert(sizeof(RulesOccurrence) == 32 + 28 * 6, "shared with Rust");
 
 /// An index of a kind: the arguments that are its key, as bits.
 struct RulesIndex {
@@ -74,7 +79,7 @@ struct RulesLayout {
   uint32_t indexes;
   /// Values of a constraint.
   uint32_t width;
-  /// Constraints, proposals and buckets that there is room for; the last is a power of two.
+  /// Constraints, proposals and an index's buckets that there is room for; the last is a power of two.
   uint32_t constraints_max;
   uint32_t proposals_max;
   uint32_t buckets;
@@ -108,6 +113,9 @@ constexpr uint32_t HEAD_APPLIED = 10;
 constexpr uint32_t HEAD_DEAD = 11;
 constexpr uint32_t HEAD_NEEDED = 12;
 
+/// The round that a run begins with: an even one, and not that of stamps that are not set.
+constexpr uint32_t ROUND_FIRST = 2;
+
 /// Why a run stops.
 constexpr uint32_t RUNS = 0;
 constexpr uint32_t DONE = 1;
@@ -124,6 +132,8 @@ constexpr uint32_t UNDEFINED = 3;
 constexpr uint32_t TOO_LARGE = 4;
 constexpr uint32_t NOT_A_NUMBER = 5;
 constexpr uint32_t NOT_WHOLE = 6;
+/// A distance is too near to what it is compared with.
+constexpr uint32_t TOO_NEAR = 7;
 
 /// Operations: the lowest eight bits of an instruction; operands are in the others, `a` of 8 and `b` of 16 bits.
 constexpr uint32_t YES = 0;
@@ -142,6 +152,7 @@ constexpr uint32_t JUMP = 12;
 constexpr uint32_t JUMP_UNLESS = 13;
 constexpr uint32_t NUMBER = 14;
 constexpr uint32_t ADD = 15;
+constexpr uint32_t DISTANCE = 16;
 
 /// Functions of one number.
 constexpr uint32_t MINUS = 0;

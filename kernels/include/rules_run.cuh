@@ -48,12 +48,13 @@ INLINE RulesCell rules_of_float(double number) {
 INLINE RulesCell rules_of_whole(int64_t number) { return {static_cast<uint64_t>(number), WHOLE}; }
 
 INLINE double rules_as_float(const RulesCell& cell) {
-  return cell.type == FLOAT ? rules_float(cell.bits) : static_cast<double>(static_cast<int64_t>(cell.bits));
+  return cell.type == WHOLE ? static_cast<double>(static_cast<int64_t>(cell.bits)) : rules_float(cell.bits);
 }
 
 INLINE bool rules_same(const RulesCell& a, const RulesCell& b) {
-  if (a.type != b.type) return false;
-  return a.type == FLOAT ? rules_float(a.bits) == rules_float(b.bits) : a.bits == b.bits;
+  // Without branches, so that loads of several values do not wait for one another.
+  const bool bits = a.bits == b.bits, numbers = rules_float(a.bits) == rules_float(b.bits);
+  return (a.type == b.type) & (a.type == FLOAT ? numbers : bits);
 }
 
 /// -1, 0, 1; whole numbers and floats are compared exactly.
@@ -210,6 +211,46 @@ INLINE uint32_t rules_binary(uint32_t function, const RulesCell& a, const RulesC
   }
 }
 
+/// How much a distance may differ from the processor's, as a share of it. Both are haversines of the same differences; the sines, cosines and arc
+/// sines of two libraries differ by some units in the last place, which become 3e-15 at most: h has two squared sines and a product of
+/// cosines, its root halves the error, and the arc sine of at most sqrt(1/2) stretches it by 1.3.
+constexpr double RULES_DISTANCE_ERROR = 1e-13;
+
+/// Metres between two places, each longitude and latitude in degrees: a great circle on a sphere, as `distance_m` in matcher/src/geo.rs.
+INLINE uint32_t rules_distance(const RulesCell& from_lon, const RulesCell& from_lat, const RulesCell& to_lon,
+                               const RulesCell& to_lat, RulesCell* result) {
+  if (from_lon.type == NAME || from_lat.type == NAME || to_lon.type == NAME || to_lat.type == NAME) return NOT_A_NUMBER;
+  const double x0 = rules_as_float(from_lon), y0 = rules_as_float(from_lat);
+  const double x1 = rules_as_float(to_lon), y1 = rules_as_float(to_lat);
+  // What is no place is infinitely far.
+  if (!(fabs(x0) <= 180.0 && fabs(x1) <= 180.0 && fabs(y0) <= 90.0 && fabs(y1) <= 90.0)) return TOO_LARGE;
+  const double pi = 3.14159265358979323846, radius = 6371008.8;
+  const double apart = fabs(x1 - x0);
+  const double half_lon = RULES_MUL(apart > 180.0 ? 360.0 - apart : apart, pi / 180.0) / 2.0;
+  const double half_lat = RULES_MUL(RULES_ADD(y1, -y0), pi / 180.0) / 2.0;
+  if (half_lon == 0.0 && half_lat == 0.0) {
+    // The same place, of which there is no doubt.
+    *result = rules_of_float(0.0);
+    return NO_ERROR;
+  }
+  const double cosine0 = fabs(y0) == 90.0 ? 0.0 : cos(RULES_MUL(y0, pi / 180.0));
+  const double cosine1 = fabs(y1) == 90.0 ? 0.0 : cos(RULES_MUL(y1, pi / 180.0));
+  const double up = sin(half_lat), aside = sin(half_lon);
+  const double h = up * up + cosine0 * cosine1 * (aside * aside);
+  double metres;
+  if (h <= 0.5) {
+    metres = 2.0 * radius * asin(sqrt(h));
+  } else {
+    const double up_back = sin(RULES_MUL(RULES_ADD(y1, y0), pi / 180.0) / 2.0);
+    const double aside_back = sin(RULES_MUL(180.0 - apart, pi / 180.0) / 2.0);
+    const double back = up_back * up_back + cosine0 * cosine1 * (aside_back * aside_back);
+    metres = radius * (pi - 2.0 * asin(sqrt(back < 0.5 ? back : 0.5)));
+  }
+  *result = rules_of_float(metres);
+  result->type = MEASURED;
+  return NO_ERROR;
+}
+
 /// Six comparisons, in this order: < > =< >= =:= =\=.
 INLINE bool rules_holds(uint32_t comparison, int32_t order) {
   switch (comparison) {
@@ -222,11 +263,25 @@ INLINE bool rules_holds(uint32_t comparison, int32_t order) {
   }
 }
 
+/// Compares two numbers; where that is a distance, only if it is far enough from the other that the processor's is on the same side.
+INLINE uint32_t rules_compare(uint32_t comparison, const RulesCell& a, const RulesCell& b, bool* truth) {
+  if (a.type == NAME || b.type == NAME) return NOT_A_NUMBER;
+  if (a.type == MEASURED || b.type == MEASURED) {
+    const double x = rules_as_float(a), y = rules_as_float(b);
+    const double error = RULES_DISTANCE_ERROR * ((a.type == MEASURED ? x : 0.0) + (b.type == MEASURED ? y : 0.0)) + 1e-100;
+    if (!(fabs(x - y) > error)) return TOO_NEAR;
+    *truth = rules_holds(comparison, x < y ? -1 : 1);
+    return NO_ERROR;
+  }
+  *truth = rules_holds(comparison, rules_order(a, b));
+  return NO_ERROR;
+}
+
 // ---- The store --------------------------------------------------------------------------------------------------
 
 /// Kinds [constraints_max], dead ones NOWHERE; values and types [constraints_max * width]; claims [constraints_max];
-/// stamps [constraints_max * propagations]: the round after which an occurrence was not tried any more, 0 before;
-/// buckets [buckets]; nexts [constraints_max * indexes]: chains of constraints by number, the youngest first.
+/// stamps [constraints_max * (propagations + 1)]: the round after which an occurrence was not tried any more, 0 before; the last of a constraint is
+/// the round in which it became passive; buckets [indexes * buckets]; nexts [indexes * constraints_max]: chains of constraints, the youngest first.
 struct RulesStore {
   uint32_t* kinds;
   uint64_t* values;
@@ -255,6 +310,25 @@ INLINE uint64_t rules_mix_cell(uint64_t hash, const RulesCell& cell) {
   return rules_mix(hash, bits + cell.type);
 }
 
+/// The bucket, among those of an index, of a key whose last part is `last`. Whole numbers that follow one another have buckets that do, so
+/// that lanes with neighbouring keys read neighbouring words.
+INLINE uint32_t rules_bucket_of(uint64_t hash, const RulesCell& last, uint32_t buckets) {
+  if (last.type == FLOAT) return static_cast<uint32_t>(rules_mix_cell(hash, last) >> 20) & (buckets - 1);
+  const uint32_t group = static_cast<uint32_t>(rules_mix(hash, (last.bits >> 5) + last.type) >> 20);
+  return (group + static_cast<uint32_t>(last.bits & 31)) & (buckets - 1);
+}
+
+INLINE RulesCell rules_value(const RulesStore& store, uint32_t width, uint32_t id, uint32_t argument) {
+  const uint64_t place = uint64_t{id} * width + argument;
+  return {store.values[place], store.types[place]};
+}
+
+INLINE void rules_write(const RulesStore& store, uint32_t width, uint32_t id, uint32_t argument, const RulesCell& cell) {
+  const uint64_t place = uint64_t{id} * width + argument;
+  store.values[place] = cell.bits;
+  store.types[place] = static_cast<uint8_t>(cell.type);
+}
+
 struct RulesFrame {
   uint64_t bits[RULES_SLOTS];
   uint8_t types[RULES_SLOTS];
@@ -265,6 +339,12 @@ constexpr uint32_t RAN_NO = 0;
 constexpr uint32_t RAN_YES = 1;
 constexpr uint32_t RAN_ERROR = 2;
 
+INLINE void rules_bind(RulesFrame* frame, uint32_t slot, const RulesCell& cell) {
+  frame->bits[slot] = cell.bits;
+  frame->types[slot] = static_cast<uint8_t>(cell.type);
+}
+
+#ifndef RULES_COMPILED
 /// Runs code on a constraint, `id`, that is matched; a body writes constraints from `out` on.
 PLAIN uint32_t rules_run(const RulesProgram& program, const RulesStore& store, uint32_t width, uint32_t at, uint32_t id,
                          RulesFrame* frame, const uint32_t* out, uint32_t* error) {
@@ -279,27 +359,18 @@ PLAIN uint32_t rules_run(const RulesProgram& program, const RulesStore& store, u
       case NO: return RAN_NO;
       case MATCH_CONSTANT: {
         const RulesValue& value = program.constants[b];
-        const uint64_t place = uint64_t(id) * width + a;
-        if (!rules_same({store.values[place], store.types[place]}, {value.bits, value.type})) return RAN_NO;
+        if (!rules_same(rules_value(store, width, id, a), {value.bits, value.type})) return RAN_NO;
         break;
       }
-      case MATCH_SLOT: {
-        const uint64_t place = uint64_t(id) * width + a;
-        if (!rules_same({store.values[place], store.types[place]}, {frame->bits[b], frame->types[b]})) return RAN_NO;
+      case MATCH_SLOT:
+        if (!rules_same(rules_value(store, width, id, a), {frame->bits[b], frame->types[b]})) return RAN_NO;
         break;
-      }
-      case BIND: {
-        const uint64_t place = uint64_t(id) * width + a;
-        frame->bits[b] = store.values[place];
-        frame->types[b] = store.types[place];
-        break;
-      }
+      case BIND: rules_bind(frame, b, rules_value(store, width, id, a)); break;
       case PUSH_CONSTANT: stack[top++] = {program.constants[b].bits, program.constants[b].type}; break;
       case PUSH_SLOT: stack[top++] = {frame->bits[b], frame->types[b]}; break;
       case STORE:
         top--;
-        frame->bits[b] = stack[top].bits;
-        frame->types[b] = static_cast<uint8_t>(stack[top].type);
+        rules_bind(frame, b, stack[top]);
         break;
       case NUMBER:
         if (stack[top - 1].type == NAME) {
@@ -318,11 +389,13 @@ PLAIN uint32_t rules_run(const RulesProgram& program, const RulesStore& store, u
         break;
       case COMPARE:
         top -= 2;
-        if (stack[top].type == NAME || stack[top + 1].type == NAME) {
-          *error = NOT_A_NUMBER;
-          return RAN_ERROR;
-        }
-        truth = rules_holds(a, rules_order(stack[top], stack[top + 1]));
+        *error = rules_compare(a, stack[top], stack[top + 1], &truth);
+        if (*error != NO_ERROR) return RAN_ERROR;
+        break;
+      case DISTANCE:
+        top -= 3;
+        *error = rules_distance(stack[top - 1], stack[top], stack[top + 1], stack[top + 2], &stack[top - 1]);
+        if (*error != NO_ERROR) return RAN_ERROR;
         break;
       case SAME:
         top -= 2;
@@ -336,12 +409,10 @@ PLAIN uint32_t rules_run(const RulesProgram& program, const RulesStore& store, u
         // ADD: a kind, and how many arguments.
         const uint32_t place = out[added++];
         top -= a;
-        for (uint32_t argument = 0; argument < a; argument++) {
-          store.values[uint64_t(place) * width + argument] = stack[top + argument].bits;
-          store.types[uint64_t(place) * width + argument] = static_cast<uint8_t>(stack[top + argument].type);
-        }
+        for (uint32_t argument = 0; argument < a; argument++) rules_write(store, width, place, argument, stack[top + argument]);
         store.kinds[place] = b;
       }
     }
   }
 }
+#endif

@@ -1,114 +1,33 @@
 #pragma once
-// The search for the heads of a rule.
+// What a search for the heads of a rule sees, and words that many threads write.
 
 #include "rules_run.cuh"
 
-/// A search for the heads of an occurrence.
-struct RulesSearch {
-  uint32_t ids[RULES_HEADS];
-  /// Where each head is looked for: the next candidate, and where the round is closed.
-  uint32_t cursors[RULES_HEADS];
-  uint32_t lefts[RULES_HEADS];
-  uint32_t depth;
-  /// Depths whose tests ended with an error, as bits.
-  uint32_t errors;
-  uint32_t error;
-  RulesFrame frame;
+/// What a search sees: `stored` constraints, dead ones included, in a round.
+struct RulesSight {
+  const RulesProgram& program;
+  const RulesStore& store;
+  const RulesLayout& layout;
+  uint32_t stored;
+  uint32_t round;
 };
 
-/// The bucket of an index for the key that a frame has.
-INLINE uint32_t rules_bucket(const RulesProgram& program, const RulesStep& step, const RulesFrame& frame, uint32_t buckets) {
-  uint64_t hash = rules_mix(0, step.index);
-  for (uint32_t part = 0; part < step.key_count; part++) {
-    const uint32_t word = program.code[step.key + part], b = word >> 16;
-    if ((word & 0xff) == PUSH_SLOT) {
-      hash = rules_mix_cell(hash, {frame.bits[b], frame.types[b]});
-    } else {
-      hash = rules_mix_cell(hash, {program.constants[b].bits, program.constants[b].type});
-    }
-  }
-  return static_cast<uint32_t>(hash >> 20) & (buckets - 1);
+/// The word of a constraint that tells when it became passive.
+INLINE uint32_t* rules_passive(const RulesStore& store, const RulesLayout& layout, uint32_t id) {
+  return &store.stamps[uint64_t{id} * (layout.propagations + 1) + layout.propagations];
 }
 
-/// Begins to look for the head at a depth.
-INLINE void rules_open(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
-                       const RulesOccurrence& occurrence, RulesSearch* search, uint32_t stored) {
-  const RulesStep& step = occurrence.steps[search->depth];
-  if (step.index == NOWHERE) {
-    search->cursors[search->depth] = occurrence.rotates ? (search->ids[0] + 1) % stored : 0;
-    search->lefts[search->depth] = stored;
-  } else {
-    search->cursors[search->depth] = store.buckets[rules_bucket(program, step, search->frame, layout.buckets)];
-  }
+/// Whether a constraint looks for matches in this round. Those that become passive in it still do.
+INLINE bool rules_is_active(const RulesSight& sight, uint32_t id) {
+  const uint32_t stamp = *static_cast<const volatile uint32_t*>(rules_passive(sight.store, sight.layout, id));
+  return stamp == 0 || stamp == sight.round;
 }
 
-/// The next candidate for the head at the search's depth; NOWHERE behind the last.
-INLINE uint32_t rules_candidate(const RulesStore& store, const RulesLayout& layout, const RulesStep& step, RulesSearch* search,
-                                uint32_t stored) {
-  uint32_t& cursor = search->cursors[search->depth];
-  if (step.index == NOWHERE) {
-    uint32_t& left = search->lefts[search->depth];
-    if (left == 0) return NOWHERE;
-    left--;
-    const uint32_t id = cursor;
-    cursor = cursor + 1 == stored ? 0 : cursor + 1;
-    return id;
-  }
-  while (cursor != NOWHERE) {
-    const uint32_t node = cursor;
-    cursor = store.nexts[node];
-    // A bucket has nodes of other indexes, too.
-    if (node % layout.indexes == step.index) return node / layout.indexes;
-  }
-  return NOWHERE;
-}
-
-/// Tries a constraint as the head at the search's depth.
-INLINE bool rules_try(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout, const RulesStep& step,
-                      RulesSearch* search, uint32_t id) {
-  if (store.kinds[id] != step.kind) return false;
-  for (uint32_t depth = 0; depth < search->depth; depth++) {
-    if (search->ids[depth] == id) return false;
-  }
-  uint32_t error = NO_ERROR;
-  const uint32_t ran = rules_run(program, store, layout.width, step.code, id, &search->frame, nullptr, &error);
-  if (ran == RAN_NO) return false;
-  search->errors &= (1u << search->depth) - 1;
-  if (ran == RAN_ERROR) {
-    // It is one only where all other heads are there.
-    search->errors |= 1u << search->depth;
-    search->error = error;
-  }
-  search->ids[search->depth] = id;
-  return true;
-}
-
-/// Goes on to the next match. Returns whether there is one; `errors` tells whether a test of it had no answer.
-PLAIN bool rules_advance(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
-                          const RulesOccurrence& occurrence, RulesSearch* search, uint32_t stored, uint32_t bottom) {
-  while (search->depth > bottom) {
-    const RulesStep& step = occurrence.steps[search->depth];
-    const uint32_t id = rules_candidate(store, layout, step, search, stored);
-    if (id == NOWHERE) {
-      search->depth--;
-      continue;
-    }
-    if (!rules_try(program, store, layout, step, search, id)) continue;
-    if (search->depth + 1 == occurrence.heads) return true;
-    search->depth++;
-    rules_open(program, store, layout, occurrence, search, stored);
-  }
-  return false;
-}
-
-/// Begins with an active constraint: whether it can be the first head. Without other heads it is a match.
-INLINE bool rules_begin(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
-                        const RulesOccurrence& occurrence, RulesSearch* search, uint32_t id) {
-  search->depth = 0;
-  search->errors = 0;
-  search->error = NO_ERROR;
-  return rules_try(program, store, layout, occurrence.steps[0], search, id);
-}
+#ifdef RULES_COMPILED
+#include "rules_compiled.cuh"
+#else
+#include "rules_interpreter.cuh"
+#endif
 
 /// One to one: no two are alike.
 INLINE uint32_t rules_scramble(uint32_t number) {

@@ -10,50 +10,58 @@ DEVICE uint32_t* rules_half(uint32_t* both, uint32_t max, uint64_t round) { retu
 
 DEVICE RulesProposal* rules_half(RulesProposal* both, uint32_t max, uint64_t round) { return both + (round & 1 ? max : 0); }
 
-/// Looks for one match of an occurrence in which `id` is the active constraint.
-DEVICE bool rules_first(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
-                        const RulesOccurrence& occurrence, RulesSearch* search, uint32_t stored) {
-  if (occurrence.heads == 1) return true;
-  search->depth = 1;
-  rules_open(program, store, layout, occurrence, search, stored);
-  return rules_advance(program, store, layout, occurrence, search, stored, 0);
-}
+/// The first match that a search finds.
+struct RulesFirst {
+  /// Whether it is of rules that remove nothing.
+  static constexpr bool PROPAGATES = false;
+  uint32_t* heads;
+  uint32_t* error;
 
-/// The same by a whole warp, each lane with every 32nd candidate for the second head; all lanes get the heads.
-DEVICE bool rules_first_of_all(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
-                               const RulesOccurrence& occurrence, RulesSearch* search, uint32_t stored, uint32_t id) {
-  if (!rules_begin(program, store, layout, occurrence, search, id)) return false;
-  const uint32_t active_errors = search->errors;
-  const uint32_t start = occurrence.rotates ? id + 1 : 0;
-  for (uint64_t first = 0; first < stored; first += LANES) {
-    const uint64_t at = first + lane_index();
-    bool found = false;
-    if (at < stored) {
-      search->depth = 1;
-      search->errors = active_errors;
-      const uint32_t candidate = static_cast<uint32_t>((start + at) % stored);
-      found = rules_try(program, store, layout, occurrence.steps[1], search, candidate);
-      if (found && occurrence.heads > 2) {
-        search->depth = 2;
-        rules_open(program, store, layout, occurrence, search, stored);
-        found = rules_advance(program, store, layout, occurrence, search, stored, 1);
-      }
-    }
-    const uint32_t found_by = ballot(found);
-    if (found_by == 0) continue;
-    const uint32_t lane = lowest_bit(found_by);
-    for (uint32_t head = 0; head < RULES_HEADS; head++) search->ids[head] = shuffle(search->ids[head], lane);
-    search->errors = shuffle(search->errors, lane);
-    search->error = shuffle(search->error, lane);
+  MEMBER bool operator()(const uint32_t* ids, uint32_t told) const {
+    for (uint32_t place = 0; place < RULES_HEADS; place++) heads[place] = ids[place];
+    *error = told;
     return true;
   }
-  return false;
+};
+
+/// Whether a proposal of the round before is still the one to fire.
+DEVICE bool rules_stays(const RulesSight& sight, const RulesProposal& proposal) {
+  if (proposal.occurrence == NOWHERE) return false;
+  const RulesOccurrence& occurrence = sight.program.occurrences[proposal.occurrence];
+  if (!occurrence.stays) return false;
+  for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
+    if (sight.store.kinds[proposal.heads[depth]] == NOWHERE) return false;
+  }
+  return true;
 }
 
+/// Gives a match its priority, and claims what it removes.
+DEVICE void rules_propose(const RulesSight& sight, uint32_t id, uint32_t number, RulesProposal* proposal) {
+  const RulesOccurrence& occurrence = sight.program.occurrences[number];
+  proposal->occurrence = number;
+  // The youngest comes first; where both of a pair go, neighbours would wait for each other in a row, so their order is scrambled.
+  const uint32_t order = occurrence.rotates ? rules_scramble(id ^ sight.round * 0x9e3779b9u) : ~id;
+  proposal->priority = uint64_t{occurrence.rule} << 32 | order;
+  for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
+    if (occurrence.removed >> occurrence.steps[depth].place & 1) {
+      rules_claim(&sight.store.claims[proposal->heads[depth]], proposal->priority);
+    }
+  }
+}
+
+// A search waits for memory most of the time: with a program compiled in, it does with few registers, and a multiprocessor holds as many warps as
+// it can (Floyd-Warshall of 1,024 vertices on an H100, November 2026: 4.7 s with 16 blocks, 6.2 s with 8). The interpreter needs its registers.
+#ifdef RULES_COMPILED
+#define SEEK_BOUNDS __launch_bounds__(128, 16)
+#else
+#define SEEK_BOUNDS __launch_bounds__(128)
+#endif
+
 /// A lane an active constraint: its first match of a rule that removes something becomes its proposal, which claims what it removes.
-/// Occurrences before that, of rules that remove nothing, get their stamps.
-/// active [2 * constraints_max] in; proposals [2 * proposals_max] out; counts [actives] out: bit 32 where there is a proposal
-KERNEL __launch_bounds__(128)
+/// Occurrences before that, of rules that remove nothing, get their stamps; without one it becomes passive. A match of which several are active
+/// is looked for from the earliest of its heads alone. A match of the round before is not looked for again where it may stay.
+/// active [2 * constraints_max] in; proposals [2 * proposals_max] in and out; counts [actives] out: bit 32 where there is a proposal
+KERNEL SEEK_BOUNDS
 rules_seek(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active,
            RulesProposal* proposals, uint64_t* counts) {
   TAKE_PROGRAM;
@@ -63,22 +71,28 @@ rules_seek(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active,
   const uint32_t stored = static_cast<uint32_t>(head[HEAD_STORED]), actives = static_cast<uint32_t>(head[HEAD_ACTIVE]);
   const uint32_t* mine = rules_half(active, layout.constraints_max, round);
   RulesProposal* written = rules_half(proposals, layout.proposals_max, round);
-  RulesSearch search;
+  const RulesSight sight = {program, store, layout, stored, static_cast<uint32_t>(round)};
   // Where they are few, each has a warp to itself.
   const uint32_t spread = actives / warps_count() + 1, share = spread < LANES ? spread : LANES;
   for (uint64_t first = uint64_t{warp_index()} * share; first < actives; first += uint64_t{warps_count()} * share) {
     const uint64_t at = lane_index() < share ? first + lane_index() : actives;
     const uint32_t id = at < actives ? mine[at] : NOWHERE;
     const uint32_t kind = id == NOWHERE ? NOWHERE : store.kinds[id];
-    bool is_found = kind == NOWHERE;
     RulesProposal proposal = {};
     proposal.occurrence = NOWHERE;
+    // In the first round there is none before.
+    const bool stays = round > ROUND_FIRST && kind != NOWHERE && rules_stays(sight, written[at]);
+    if (stays) {
+      proposal = written[at];
+      rules_propose(sight, id, proposal.occurrence, &proposal);
+    }
+    bool is_found = kind == NOWHERE || stays;
     for (uint32_t number = 0; number < layout.occurrences; number++) {
       const RulesOccurrence& occurrence = program.occurrences[number];
       const bool wants = !is_found && occurrence.steps[0].kind == kind;
       if (occurrence.propagation != NOWHERE) {
         if (wants) {
-          uint32_t* stamp = &store.stamps[uint64_t{id} * layout.propagations + occurrence.propagation];
+          uint32_t* stamp = &store.stamps[uint64_t{id} * (layout.propagations + 1) + occurrence.propagation];
           if (*stamp == 0) *stamp = static_cast<uint32_t>(round);
         }
         continue;
@@ -87,31 +101,19 @@ rules_seek(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active,
       if (occurrence.heads > 1 && occurrence.steps[1].index == NOWHERE) {
         for (uint32_t waiting = ballot(wants); waiting != 0; waiting &= waiting - 1) {
           const uint32_t lane = lowest_bit(waiting);
-          const bool found = rules_first_of_all(program, store, layout, occurrence, &search, stored, shuffle(id, lane));
-          if (lane == lane_index() && found) {
-            has = true;
-            for (uint32_t place = 0; place < RULES_HEADS; place++) proposal.heads[place] = search.ids[place];
-            proposal.error = search.errors ? search.error : NO_ERROR;
-          }
+          uint32_t heads[RULES_HEADS], error = NO_ERROR;
+          const bool found = rules_first_of_all(sight, number, shuffle(id, lane), heads, &error);
+          if (lane == lane_index() && found) has = RulesFirst{proposal.heads, &proposal.error}(heads, error);
         }
-      } else if (wants && rules_begin(program, store, layout, occurrence, &search, id) &&
-                 rules_first(program, store, layout, occurrence, &search, stored)) {
-        has = true;
-        for (uint32_t place = 0; place < RULES_HEADS; place++) proposal.heads[place] = search.ids[place];
-        proposal.error = search.errors ? search.error : NO_ERROR;
+      } else if (wants) {
+        RulesFirst first = {proposal.heads, &proposal.error};
+        has = rules_visit(sight, number, id, first);
       }
       if (!has) continue;
       is_found = true;
-      proposal.occurrence = number;
-      // The youngest comes first; where both of a pair go, neighbours would wait for each other in a row, so their order is scrambled.
-      const uint32_t order = occurrence.rotates ? rules_scramble(id ^ static_cast<uint32_t>(round) * 0x9e3779b9u) : ~id;
-      proposal.priority = uint64_t{occurrence.rule} << 32 | order;
-      for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
-        if (occurrence.removed >> occurrence.steps[depth].place & 1) {
-          rules_claim(&store.claims[proposal.heads[depth]], proposal.priority);
-        }
-      }
+      rules_propose(sight, id, number, &proposal);
     }
+    if (kind != NOWHERE) *rules_passive(store, layout, id) = is_found ? 0 : static_cast<uint32_t>(round);
     if (at < actives) {
       written[at] = proposal;
       counts[at] = proposal.occurrence == NOWHERE ? 0 : uint64_t{1} << 32;
@@ -122,52 +124,57 @@ HOST_ENTRY(rules_seek)
 
 /// Whether a constraint was done with an occurrence's rule before, or with this head in the same round: of constraints that come together, the
 /// one of the first head finds the match.
-DEVICE bool rules_is_met(const RulesStore& store, const RulesLayout& layout, const RulesProgram& program, uint32_t number,
-                         const RulesSearch& search, uint64_t round) {
-  const RulesOccurrence& occurrence = program.occurrences[number];
+DEVICE bool rules_is_met(const RulesSight& sight, uint32_t number, const uint32_t* ids) {
+  const RulesOccurrence& occurrence = sight.program.occurrences[number];
   const uint32_t place = occurrence.steps[0].place;
   for (uint32_t depth = 1; depth < occurrence.heads; depth++) {
     const uint32_t other = occurrence.steps[depth].place;
     // Occurrences of a rule stand together, in the order of their heads.
     const uint32_t propagation = occurrence.propagation + other - place;
-    const uint32_t stamp = store.stamps[uint64_t{search.ids[depth]} * layout.propagations + propagation];
-    if (stamp == 0 || stamp > round || (other < place && stamp == round)) return false;
+    const uint32_t stamp = sight.store.stamps[uint64_t{ids[depth]} * (sight.layout.propagations + 1) + propagation];
+    if (stamp == 0 || stamp > sight.round || (other < place && stamp == sight.round)) return false;
   }
   return true;
 }
 
-/// Goes through the new matches of rules that remove nothing; writes them where `out` is not null, and counts them.
-DEVICE uint32_t rules_new_matches(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout, uint32_t id,
-                                  uint32_t stored, uint64_t round, RulesProposal* out) {
-  const uint32_t kind = id == NOWHERE ? NOWHERE : store.kinds[id];
-  uint32_t count = 0;
-  if (kind == NOWHERE) return 0;
-  RulesSearch search;
-  for (uint32_t number = 0; number < layout.occurrences; number++) {
-    const RulesOccurrence& occurrence = program.occurrences[number];
-    if (occurrence.propagation == NOWHERE || occurrence.steps[0].kind != kind) continue;
-    if (store.stamps[uint64_t{id} * layout.propagations + occurrence.propagation] != round) continue;
-    if (!rules_begin(program, store, layout, occurrence, &search, id)) continue;
-    if (occurrence.heads > 1) {
-      search.depth = 1;
-      rules_open(program, store, layout, occurrence, &search, stored);
+/// Counts the new matches of an occurrence, and writes them where `out` is not null.
+struct RulesNews {
+  static constexpr bool PROPAGATES = true;
+  const RulesSight& sight;
+  uint32_t number;
+  uint32_t id;
+  RulesProposal* out;
+  uint32_t count;
+
+  MEMBER bool operator()(const uint32_t* ids, uint32_t error) {
+    if (!rules_is_met(sight, number, ids)) return false;
+    if (out != nullptr) {
+      RulesProposal proposal = {};
+      proposal.occurrence = number;
+      proposal.error = error;
+      proposal.priority = uint64_t{sight.program.occurrences[number].rule} << 32 | ~id;
+      for (uint32_t place = 0; place < RULES_HEADS; place++) proposal.heads[place] = ids[place];
+      out[count] = proposal;
     }
-    while (occurrence.heads == 1 || rules_advance(program, store, layout, occurrence, &search, stored, 0)) {
-      if (rules_is_met(store, layout, program, number, search, round)) {
-        if (out != nullptr) {
-          RulesProposal proposal = {};
-          proposal.occurrence = number;
-          proposal.error = search.errors ? search.error : NO_ERROR;
-          proposal.priority = uint64_t{occurrence.rule} << 32 | ~id;
-          for (uint32_t place = 0; place < RULES_HEADS; place++) proposal.heads[place] = search.ids[place];
-          out[count] = proposal;
-        }
-        count++;
-      }
-      if (occurrence.heads == 1) break;
-    }
+    count++;
+    return false;
   }
-  return count;
+};
+
+/// Goes through the new matches of rules that remove nothing; writes them where `out` is not null, and counts them.
+DEVICE uint32_t rules_new_matches(const RulesSight& sight, uint32_t id, RulesProposal* out) {
+  const uint32_t kind = id == NOWHERE ? NOWHERE : sight.store.kinds[id];
+  if (kind == NOWHERE) return 0;
+  RulesNews news = {sight, 0, id, out, 0};
+  for (uint32_t number = 0; number < sight.layout.occurrences; number++) {
+    const RulesOccurrence& occurrence = sight.program.occurrences[number];
+    if (occurrence.propagation == NOWHERE || occurrence.steps[0].kind != kind) continue;
+    const uint64_t stamps = uint64_t{id} * (sight.layout.propagations + 1);
+    if (sight.store.stamps[stamps + occurrence.propagation] != sight.round) continue;
+    news.number = number;
+    rules_visit(sight, number, id, news);
+  }
+  return news.count;
 }
 
 /// A thread an active constraint: counts its new matches of rules that remove nothing.
@@ -180,8 +187,10 @@ rules_count(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, uint32_t* 
   if (head[HEAD_STOP] != RUNS || layout.propagations == 0) return;
   const uint64_t round = head[HEAD_ROUND];
   const uint32_t* mine = rules_half(active, layout.constraints_max, round);
+  const uint32_t stored = static_cast<uint32_t>(head[HEAD_STORED]);
+  const RulesSight sight = {program, store, layout, stored, static_cast<uint32_t>(round)};
   for (uint64_t at = thread_index(); at < head[HEAD_ACTIVE]; at += threads_count()) {
-    counts[at] += rules_new_matches(program, store, layout, mine[at], static_cast<uint32_t>(head[HEAD_STORED]), round, nullptr);
+    counts[at] += rules_new_matches(sight, mine[at], nullptr);
   }
 }
 HOST_ENTRY(rules_count)
@@ -277,7 +286,7 @@ KERNEL rules_offsets(const uint64_t* head, const uint64_t* counts, const uint64_
 }
 HOST_ENTRY(rules_offsets)
 
-/// A thread an active constraint: writes its new matches behind those that survived, and itself into the next list if it has a proposal.
+/// A thread an active constraint: writes its new matches behind those that survived, and itself and its proposal into the next lists if it has one.
 KERNEL __launch_bounds__(128)
 rules_fill(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, uint32_t* active,
            RulesProposal* proposals, const uint64_t* counts, const uint64_t* offsets) {
@@ -287,12 +296,18 @@ rules_fill(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, uint32_t* a
   const uint64_t round = head[HEAD_ROUND];
   const uint32_t* mine = rules_half(active, layout.constraints_max, round);
   uint32_t* next = rules_half(active, layout.constraints_max, round + 1);
+  const RulesProposal* proposed = rules_half(proposals, layout.proposals_max, round);
+  RulesProposal* carried = rules_half(proposals, layout.proposals_max, round + 1);
   RulesProposal* written = rules_half(proposals, layout.proposals_max, round) + head[HEAD_ACTIVE] + head[HEAD_SURVIVORS];
+  const uint32_t stored = static_cast<uint32_t>(head[HEAD_STORED]);
+  const RulesSight sight = {program, store, layout, stored, static_cast<uint32_t>(round)};
   for (uint64_t at = thread_index(); at < head[HEAD_ACTIVE]; at += threads_count()) {
-    if (counts[at] >> 32) next[offsets[at] >> 32] = mine[at];
+    if (counts[at] >> 32) {
+      next[offsets[at] >> 32] = mine[at];
+      carried[offsets[at] >> 32] = proposed[at];
+    }
     if ((counts[at] & 0xffffffffu) == 0) continue;
-    rules_new_matches(program, store, layout, mine[at], static_cast<uint32_t>(head[HEAD_STORED]), round,
-                      written + (offsets[at] & 0xffffffffu));
+    rules_new_matches(sight, mine[at], written + (offsets[at] & 0xffffffffu));
   }
 }
 HOST_ENTRY(rules_fill)
@@ -343,7 +358,8 @@ rules_apply(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active
   const RulesProposal* mine = rules_half(proposals, layout.proposals_max, round);
   RulesProposal* next = rules_half(proposals, layout.proposals_max, round + 1) + head[HEAD_KEPT] + head[HEAD_NEW];
   uint32_t* next_active = rules_half(active, layout.constraints_max, round + 1) + head[HEAD_KEPT];
-  RulesFrame frame;
+  RulesProposal* next_proposed = rules_half(proposals, layout.proposals_max, round + 1) + head[HEAD_KEPT];
+  const RulesSight sight = {program, store, layout, static_cast<uint32_t>(head[HEAD_STORED]), static_cast<uint32_t>(round)};
   for (uint64_t at = thread_index(); at < rules_counts(head, 1); at += threads_count()) {
     const RulesProposal& proposal = mine[at];
     if (proposal.occurrence == NOWHERE) continue;
@@ -353,11 +369,10 @@ rules_apply(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active
     }
     if (counts[at] >> 32) next[offsets[at] >> 32] = proposal;
     if (!fires[at]) continue;
-    uint32_t error = proposal.error, ran = error == NO_ERROR ? RAN_YES : RAN_ERROR;
-    for (uint32_t depth = 0; depth < occurrence.heads && ran == RAN_YES; depth++) {
-      // The variables' values once more; the tests have held.
-      ran = rules_run(program, store, layout.width, occurrence.steps[depth].code, proposal.heads[depth], &frame, nullptr, &error);
-    }
+    RulesFrame frame;
+    uint32_t error = proposal.error, ran = RAN_ERROR;
+    // The variables' values once more; the tests have held.
+    if (error == NO_ERROR) ran = rules_match(sight, proposal.occurrence, proposal.heads, &frame, &error);
     uint32_t removed = 0;
     for (uint32_t depth = 0; depth < occurrence.heads; depth++) {
       if (!(occurrence.removed >> occurrence.steps[depth].place & 1)) continue;
@@ -369,15 +384,14 @@ rules_apply(PROGRAM, STORE, RulesLayout layout, uint64_t* head, uint32_t* active
     for (uint32_t added = 0; added < occurrence.adds; added++) {
       out[added] = static_cast<uint32_t>(head[HEAD_STORED] + begin + added);
       next_active[begin + added] = out[added];
+      next_proposed[begin + added].occurrence = NOWHERE;
       store.claims[out[added]] = UNCLAIMED;
       store.kinds[out[added]] = NOWHERE;
-      for (uint32_t propagation = 0; propagation < layout.propagations; propagation++) {
-        store.stamps[uint64_t{out[added]} * layout.propagations + propagation] = 0;
+      for (uint32_t stamp = 0; stamp <= layout.propagations; stamp++) {
+        store.stamps[uint64_t{out[added]} * (layout.propagations + 1) + stamp] = 0;
       }
     }
-    if (ran == RAN_YES) {
-      ran = rules_run(program, store, layout.width, occurrence.body, proposal.heads[0], &frame, out, &error);
-    }
+    if (ran == RAN_YES) ran = rules_body(sight, proposal.occurrence, &frame, out, &error);
     // The first rule's error is told, whatever the order of threads: its number and the error's, and then that a body failed.
     if (ran != RAN_YES) {
       const uint64_t told = uint64_t{occurrence.rule} << 8 | (ran == RAN_ERROR ? error : 0xff);
@@ -401,22 +415,23 @@ KERNEL rules_insert(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, ui
     const uint32_t id = static_cast<uint32_t>(first + at / layout.indexes), number = static_cast<uint32_t>(at % layout.indexes);
     const RulesIndex index = program.indexes[number];
     if (store.kinds[id] != index.kind) continue;
-    uint64_t hash = rules_mix(0, number);
-    for (uint32_t argument = 0; argument < layout.width; argument++) {
-      const uint64_t place = uint64_t{id} * layout.width + argument;
-      if (index.mask >> argument & 1) hash = rules_mix_cell(hash, {store.values[place], store.types[place]});
+    uint64_t hash = 0;
+    uint32_t mask = index.mask;
+    for (; (mask & (mask - 1)) != 0; mask &= mask - 1) {
+      hash = rules_mix_cell(hash, rules_value(store, layout.width, id, lowest_bit(mask)));
     }
-    const uint32_t node = id * layout.indexes + number;
-    uint32_t* link = &store.buckets[static_cast<uint32_t>(hash >> 20) & (layout.buckets - 1)];
+    const uint32_t bucket = rules_bucket_of(hash, rules_value(store, layout.width, id, lowest_bit(mask)), layout.buckets);
+    uint32_t* link = &store.buckets[uint64_t{number} * layout.buckets + bucket];
+    uint32_t* nexts = &store.nexts[uint64_t{number} * layout.constraints_max];
     while (true) {
       const uint32_t other = rules_look(link);
-      if (other != NOWHERE && other > node) {
-        link = &store.nexts[other];
+      if (other != NOWHERE && other > id) {
+        link = &nexts[other];
         continue;
       }
-      store.nexts[node] = other;
+      nexts[id] = other;
       rules_fence();
-      if (rules_exchange_if(link, other, node) == other) break;
+      if (rules_exchange_if(link, other, id) == other) break;
     }
   }
 }
@@ -443,9 +458,8 @@ KERNEL rules_move(STORE, uint32_t* other_kinds, uint64_t* other_values, uint8_t*
       other_values[to * layout.width + value] = store.values[id * layout.width + value];
       other_types[to * layout.width + value] = store.types[id * layout.width + value];
     }
-    for (uint64_t stamp = 0; stamp < layout.propagations; stamp++) {
-      other_stamps[to * layout.propagations + stamp] = store.stamps[id * layout.propagations + stamp];
-    }
+    const uint64_t stamps = layout.propagations + 1;
+    for (uint64_t stamp = 0; stamp < stamps; stamp++) other_stamps[to * stamps + stamp] = store.stamps[id * stamps + stamp];
   }
 }
 HOST_ENTRY(rules_move)
@@ -460,9 +474,11 @@ KERNEL rules_renumber(PROGRAM, STORE, RulesLayout layout, const uint64_t* head, 
     const uint32_t id = mine[at];
     if (id != NOWHERE) mine[at] = store.kinds[id] == NOWHERE ? NOWHERE : static_cast<uint32_t>(offsets[id]);
   }
-  RulesProposal* survivors = rules_half(proposals, layout.proposals_max, head[HEAD_ROUND]) + head[HEAD_ACTIVE];
-  for (uint64_t at = thread_index(); at < head[HEAD_SURVIVORS]; at += threads_count()) {
-    RulesProposal* proposal = &survivors[at];
+  RulesProposal* carried = rules_half(proposals, layout.proposals_max, head[HEAD_ROUND]);
+  // Before the first round they are none.
+  const uint64_t first = head[HEAD_ROUND] > ROUND_FIRST ? 0 : head[HEAD_ACTIVE];
+  for (uint64_t at = first + thread_index(); at < head[HEAD_ACTIVE] + head[HEAD_SURVIVORS]; at += threads_count()) {
+    RulesProposal* proposal = &carried[at];
     if (proposal->occurrence == NOWHERE) continue;
     for (uint32_t depth = 0; depth < program.occurrences[proposal->occurrence].heads; depth++) {
       const uint32_t id = proposal->heads[depth];

@@ -16,16 +16,11 @@ DEVICE bool rules_lock(uint32_t* word, bool is_removed) {
 DEVICE void rules_unlock(uint32_t* word, bool is_removed) { atomic_add(word, is_removed ? WRITTEN : ~0u); }
 
 /// Whether a rule applies to these constraints, in the order of its heads.
-DEVICE uint32_t rules_applies(const RulesProgram& program, const RulesStore& store, const RulesLayout& layout,
-                              const RulesOccurrence& occurrence, const uint32_t* ids, RulesFrame* frame, uint32_t* error) {
-  for (uint32_t head = 0; head < occurrence.heads; head++) {
-    if (rules_look(&store.kinds[ids[head]]) == NOWHERE) return RAN_NO;
+DEVICE uint32_t rules_applies(const RulesSight& sight, uint32_t number, const uint32_t* ids, RulesFrame* frame, uint32_t* error) {
+  for (uint32_t head = 0; head < sight.program.occurrences[number].heads; head++) {
+    if (rules_look(&sight.store.kinds[ids[head]]) == NOWHERE) return RAN_NO;
   }
-  uint32_t ran = RAN_YES;
-  for (uint32_t head = 0; head < occurrence.heads && ran == RAN_YES; head++) {
-    ran = rules_run(program, store, layout.width, occurrence.steps[head].code, ids[head], frame, nullptr, error);
-  }
-  return ran;
+  return rules_match(sight, number, ids, frame, error);
 }
 
 /// Fires a rule on every combination of constraints. A thread has one for the first head and goes through the others in nested loops; with `pairs`
@@ -47,6 +42,7 @@ rules_letter(PROGRAM, STORE, RulesLayout layout, uint64_t* head, const uint32_t*
   }
   const uint32_t outer = pairs && occurrence.heads > 1 ? 2 : 1;
   const uint64_t threads = outer == 2 ? uint64_t{count[0]} * count[1] : count[0];
+  const RulesSight sight = {program, store, layout, 0, 0};
   RulesFrame frame;
   for (uint64_t thread = thread_index(); thread < threads; thread += threads_count()) {
     uint32_t ids[RULES_HEADS] = {};
@@ -60,7 +56,7 @@ rules_letter(PROGRAM, STORE, RulesLayout layout, uint64_t* head, const uint32_t*
         for (uint32_t b = a + 1; b < occurrence.heads; b++) is_twice = is_twice || ids[a] == ids[b];
       }
       uint32_t error = NO_ERROR;
-      uint32_t ran = is_twice ? RAN_NO : rules_applies(program, store, layout, occurrence, ids, &frame, &error);
+      uint32_t ran = is_twice ? RAN_NO : rules_applies(sight, number, ids, &frame, &error);
       if (ran != RAN_NO) {
         uint32_t order[RULES_HEADS], locked = 0;
         bool has_all = true;
@@ -75,7 +71,7 @@ rules_letter(PROGRAM, STORE, RulesLayout layout, uint64_t* head, const uint32_t*
             locked += has_all;
           }
           rules_fence();
-          if (has_all) ran = rules_applies(program, store, layout, occurrence, ids, &frame, &error);
+          if (has_all) ran = rules_applies(sight, number, ids, &frame, &error);
           if (!has_all) head[HEAD_NEW] = 1;
         }
         if (has_all && ran == RAN_YES) {
@@ -86,7 +82,7 @@ rules_letter(PROGRAM, STORE, RulesLayout layout, uint64_t* head, const uint32_t*
             out[added] = ids[target];
             left &= ~(1u << target);
           }
-          ran = rules_run(program, store, layout.width, occurrence.body, ids[0], &frame, out, &error);
+          ran = rules_body(sight, number, &frame, out, &error);
           for (uint32_t at = 0; at < occurrence.heads; at++) {
             if (left >> at & 1) store.kinds[ids[at]] = NOWHERE;
           }

@@ -2,6 +2,22 @@
 
 use bytemuck::{Pod, Zeroable};
 
+/// The source of the kernels of rounds, to be compiled with a program of rules: with `COMPILED` defined, and a header `rules_program.cuh` beside those
+/// of [`HEADERS`], as `include/rules_compiled.cuh` describes it.
+pub const SOURCE: &str = include_str!("kernel_rules.cu");
+/// The source of the paper's scheme, to be compiled alike.
+pub const LETTER_SOURCE: &str = include_str!("kernel_rules_letter.cu");
+/// What the sources include.
+pub const HEADERS: [(&str, &str); 6] = [
+    ("launch.cuh", include_str!("../include/launch.cuh")),
+    ("lanes.cuh", include_str!("../include/lanes.cuh")),
+    ("rules.cuh", include_str!("../include/rules.cuh")),
+    ("rules_run.cuh", include_str!("../include/rules_run.cuh")),
+    ("rules_search.cuh", include_str!("../include/rules_search.cuh")),
+    ("rules_compiled.cuh", include_str!("../include/rules_compiled.cuh")),
+];
+/// What is defined where a source is compiled with a program.
+pub const COMPILED: &str = "RULES_COMPILED";
 /// Most heads of a rule.
 pub const HEADS: usize = 6;
 /// Most variables of a rule.
@@ -20,6 +36,8 @@ pub const WHOLE: u32 = 0;
 pub const FLOAT: u32 = 1;
 /// The number of an atom.
 pub const NAME: u32 = 2;
+/// A distance, known to an error. Only comparisons see it; no constraint has one.
+pub const MEASURED: u32 = 3;
 /// The round, from 1.
 pub const HEAD_ROUND: usize = 0;
 /// Why the run stopped.
@@ -46,6 +64,8 @@ pub const HEAD_APPLIED: usize = 10;
 pub const HEAD_DEAD: usize = 11;
 /// Room that would do.
 pub const HEAD_NEEDED: usize = 12;
+/// The round that a run begins with: an even one, and not that of stamps that are not set.
+pub const ROUND_FIRST: u32 = 2;
 /// Why a run stops: it does not.
 pub const RUNS: u32 = 0;
 /// Why a run stops: nothing is left to do.
@@ -72,6 +92,8 @@ pub const TOO_LARGE: u32 = 4;
 pub const NOT_A_NUMBER: u32 = 5;
 /// A float where a whole number belongs.
 pub const NOT_WHOLE: u32 = 6;
+/// A distance is too near to what it is compared with.
+pub const TOO_NEAR: u32 = 7;
 /// Ends with success.
 pub const YES: u32 = 0;
 /// Ends without.
@@ -104,6 +126,8 @@ pub const JUMP_UNLESS: u32 = 13;
 pub const NUMBER: u32 = 14;
 /// Pops `a` arguments, and adds a constraint of kind `b`.
 pub const ADD: u32 = 15;
+/// Pops four numbers, and pushes the distance between two places.
+pub const DISTANCE: u32 = 16;
 /// `-`
 pub const MINUS: u32 = 0;
 /// `abs`
@@ -187,6 +211,8 @@ pub struct Step {
     pub key_count: u32,
     /// Code that matches its arguments, and tests what can be tested then.
     pub code: u32,
+    /// 1 where the rule is looked for from this head before the first one, else 0.
+    pub earlier: u32,
 }
 
 /// A rule as one of its heads starts it.
@@ -207,8 +233,8 @@ pub struct Occurrence {
     pub body: u32,
     /// Constraints that it adds.
     pub adds: u32,
-    /// Zero.
-    pub unused: u32,
+    /// 1 where a match stays the one to fire as long as its heads are there: no rule before has a head of the active one's kind; else 0.
+    pub stays: u32,
     /// Its heads, in the order in which they are looked for; the first is the active one.
     pub steps: [Step; HEADS],
 }
@@ -239,7 +265,7 @@ pub struct Layout {
     pub constraints_max: u32,
     /// Proposals that there is room for.
     pub proposals_max: u32,
-    /// A power of two.
+    /// Buckets of an index, a power of two.
     pub buckets: u32,
     /// Zero.
     pub unused: u32,
@@ -261,8 +287,8 @@ pub struct Proposal {
 
 const _: () = assert!(
     size_of::<Value>() == 16
-        && size_of::<Step>() == 24
-        && size_of::<Occurrence>() == 32 + 24 * HEADS
+        && size_of::<Step>() == 28
+        && size_of::<Occurrence>() == 32 + 28 * HEADS
         && size_of::<Layout>() == 32
         && size_of::<Proposal>() == 16 + 4 * HEADS
 );

@@ -63,12 +63,7 @@ impl Compiled {
         let mut writing = Writing { compiled: self, fits: true };
         let body = writing.body(rule);
         let adds = rule.body.iter().filter(|action| matches!(action, Action::Add(..))).count();
-        // Those that would be removed first; in propagations in their order, which the kernels rely on.
-        let mut places: Vec<_> = (0..rule.heads.len()).collect();
-        places.sort_by_key(|place| !rule.heads[*place].is_removed);
-        if search == Search::Exhaustive {
-            places = vec![0];
-        }
+        let places = if search == Search::Indexed { ranks(rule) } else { vec![0] };
         for place in places {
             let mut occurrence = k::Occurrence {
                 rule: idx,
@@ -85,6 +80,11 @@ impl Compiled {
                 writing.compiled.propagations += 1;
             }
             writing.steps(rule, place, search, &mut occurrence.steps);
+            let kind = occurrence.steps[0].kind;
+            let is_before = |other: &k::Occurrence| {
+                other.rule < idx && other.propagation == NOWHERE && other.steps[0].kind == kind
+            };
+            occurrence.stays = (removed != 0 && !writing.compiled.occurrences.iter().any(is_before)).into();
             writing.compiled.occurrences.push(occurrence);
         }
         writing.fits
@@ -170,6 +170,12 @@ impl Writing<'_> {
                 self.push(&operands[0], below);
                 self.push(&operands[1], below + 1);
                 self.emit(k::BINARY, *function, 0);
+            }
+            Expression::Distance(places) => {
+                for (at, place) in places.iter().enumerate() {
+                    self.push(place, below + at);
+                }
+                self.emit(k::DISTANCE, 0, 0);
             }
         }
     }
@@ -274,7 +280,10 @@ impl Writing<'_> {
                 |place: &usize| mask(&rule.heads[*place].arguments, &depths, order.len()).count_ones();
             next = match search {
                 Search::Exhaustive => left.first().copied(),
-                Search::Indexed => left.iter().rev().copied().max_by_key(known),
+                // Of equal ones that from which the rule is looked for first: it is the one that may be left to its own search.
+                Search::Indexed => {
+                    ranks(rule).into_iter().rev().filter(|place| left.contains(place)).max_by_key(known)
+                }
             };
         }
         // Each test as soon as its variables have values.
@@ -292,7 +301,16 @@ impl Writing<'_> {
         for (depth, place) in order.iter().enumerate() {
             let head = &rule.heads[*place];
             let kind = number(head.kind);
-            let mut step = k::Step { kind, place: number(*place), index: NOWHERE, ..k::Step::zeroed() };
+            let ranks = ranks(rule);
+            let rank = |place: usize| ranks.iter().position(|ranked| *ranked == place);
+            let is_earlier = rule.heads.iter().any(|head| head.is_removed) && rank(*place) < rank(first);
+            let mut step = k::Step {
+                kind,
+                place: number(*place),
+                index: NOWHERE,
+                earlier: (search == Search::Indexed && is_earlier).into(),
+                ..k::Step::zeroed()
+            };
             let mask = mask(&head.arguments, &depths, depth);
             if search == Search::Indexed && depth > 0 && mask != 0 {
                 step.index = self.compiled.index(kind, mask);
@@ -335,6 +353,14 @@ impl Writing<'_> {
     }
 }
 
+/// The heads in the order in which a rule is looked for from them: those that would be removed first; in propagations in their order, which the
+/// kernels rely on.
+fn ranks(rule: &Rule) -> Vec<usize> {
+    let mut places: Vec<_> = (0..rule.heads.len()).collect();
+    places.sort_by_key(|place| !rule.heads[*place].is_removed);
+    places
+}
+
 /// The arguments of a head that are known before it is looked for, as bits.
 fn mask(arguments: &[Pattern], depths: &[usize], depth: usize) -> u32 {
     arguments.iter().enumerate().fold(0, |mask, (idx, argument)| {
@@ -356,6 +382,9 @@ fn depth_of(expression: &Expression, depths: &[usize]) -> usize {
         Expression::Unary(_, operand) => depth_of(operand, depths),
         Expression::Binary(_, operands) => {
             operands.iter().map(|operand| depth_of(operand, depths)).max().unwrap_or_default()
+        }
+        Expression::Distance(places) => {
+            places.iter().map(|place| depth_of(place, depths)).max().unwrap_or_default()
         }
     }
 }

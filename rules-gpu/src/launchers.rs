@@ -1,12 +1,11 @@
 //! The launchers of `kernel_rules.cu` and `kernel_rules_letter.cu`.
 
-use device::{Buffer, Device, DriverError, Kernel, Parameter, Stream};
+use device::{Buffer, DriverError, Kernel, LoadedModule, Parameter, Stream};
 use kernels::rules::{CHUNK, HEAD, Index, Layout, Occurrence, Proposal, STACK, Value};
 
-/// The kernels, compiled for a device.
+/// The kernels of rounds, of an interpreter or of a program.
 #[derive(Clone, Debug)]
-pub struct Kernels {
-    device: Device,
+pub(crate) struct RoundKernels {
     seek: Kernel,
     count: Kernel,
     sums: Kernel,
@@ -21,6 +20,11 @@ pub struct Kernels {
     renumber: Kernel,
     moved: Kernel,
     turn: Kernel,
+}
+
+/// The kernel of the paper's scheme.
+#[derive(Clone, Debug)]
+pub(crate) struct LetterKernel {
     letter: Kernel,
 }
 
@@ -84,15 +88,13 @@ pub(crate) const BLOCK: u32 = 128;
 /// Threads of a block in the paper.
 pub(crate) const BLOCK_OF_LETTER: u32 = 512;
 
-impl Kernels {
-    /// Compiles them.
+impl RoundKernels {
+    /// The kernels of a module.
     ///
     /// # Errors
     /// [`DriverError`]
-    pub fn load(device: &Device) -> Result<Self, DriverError> {
-        let module = device.module(&kernels::RULES)?;
+    pub(crate) fn of(module: &LoadedModule) -> Result<Self, DriverError> {
         Ok(Self {
-            device: device.clone(),
             seek: module.kernel("rules_seek")?,
             count: module.kernel("rules_count")?,
             sums: module.kernel("rules_sums")?,
@@ -107,14 +109,7 @@ impl Kernels {
             renumber: module.kernel("rules_renumber")?,
             moved: module.kernel("rules_moved")?,
             turn: module.kernel("rules_turn")?,
-            letter: device.module(&kernels::RULES_LETTER)?.kernel("rules_letter")?,
         })
-    }
-
-    /// The device that they are for.
-    #[must_use]
-    pub fn device(&self) -> &Device {
-        &self.device
     }
 
     /// Starts the kernels of a round.
@@ -221,7 +216,7 @@ impl Kernels {
         })
     }
 
-    /// Moves what is alive to another store, without gaps. That has to be given empty buckets, and be filled by [`Kernels::insert`].
+    /// Moves what is alive to another store, without gaps. That has to be given empty buckets, and be filled by [`RoundKernels::insert`].
     pub(crate) fn compact(&self, launch: Launch<'_>, other: &Store) -> Result<(), DriverError> {
         let Launch { rounds, layout, .. } = launch;
         check(&launch);
@@ -253,10 +248,20 @@ impl Kernels {
         })?;
         launch.start(&self.moved, false, Needs::Nothing, |list| list.push(Parameter::buffer(&rounds.head)))
     }
+}
+
+impl LetterKernel {
+    /// The kernel of a module.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    pub(crate) fn of(module: &LoadedModule) -> Result<Self, DriverError> {
+        Ok(Self { letter: module.kernel("rules_letter")? })
+    }
 
     /// Fires a rule on every combination, as the paper does.
     #[expect(clippy::too_many_arguments, reason = "as many as the kernel has")]
-    pub(crate) fn letter(
+    pub(crate) fn fire(
         &self,
         launch: Launch<'_>,
         begins: &Buffer<u32>,
@@ -342,7 +347,11 @@ impl<'a> Launch<'a> {
 fn check(launch: &Launch<'_>) {
     let Launch { code, store, rounds, layout, .. } = launch;
     let [constraints, proposals] = [layout.constraints_max, layout.proposals_max].map(|max| max as usize);
-    assert!(layout.buckets.is_power_of_two() && store.buckets.len() >= layout.buckets as usize, "buckets");
+    assert!(
+        layout.buckets.is_power_of_two()
+            && store.buckets.len() >= layout.buckets as usize * layout.indexes as usize,
+        "buckets"
+    );
     assert!(
         code.occurrences.len() >= layout.occurrences as usize
             && code.indexes.len() >= layout.indexes as usize,
@@ -351,7 +360,7 @@ fn check(launch: &Launch<'_>) {
     assert!(store.kinds.len() >= constraints && store.claims.len() >= constraints, "room for constraints");
     let values = constraints * layout.width as usize;
     assert!(store.values.len() >= values && store.types.len() >= values, "room for values");
-    assert!(store.stamps.len() >= constraints * layout.propagations as usize, "room for stamps");
+    assert!(store.stamps.len() >= constraints * (layout.propagations as usize + 1), "room for stamps");
     assert!(store.nexts.len() >= constraints * layout.indexes as usize, "room for chains");
     assert!(rounds.head.len() == HEAD && rounds.active.len() >= 2 * constraints, "room for a round");
     assert!(rounds.proposals.len() >= 2 * proposals && rounds.fires.len() >= proposals, "room for proposals");

@@ -1,10 +1,13 @@
 //! The paper's subset: rules that take something away, and put what they add in its place.
 
+use std::time::Instant;
+
 use kernels::rules::{self as k, HEAD, STACK, UNCLAIMED};
 use rules::Setting;
 
 use crate::compile::{Compiled, Search, bits};
-use crate::launchers::Kernels;
+use crate::distance::measured;
+use crate::kernels::Kernels;
 use crate::memory::{Head, Memory, upload, write};
 use crate::run::{Error, Fact, Outcome, constraints, error_of};
 use crate::subset::{Action, Program, Refusal, Rule, number};
@@ -78,7 +81,10 @@ pub fn letter(
     sorted.sort_by_key(|(kind, _)| *kind);
     let begins = (0..=program.kinds.len()).map(|kind| number(sorted.partition_point(|fact| fact.0 < kind)));
     let begins: Vec<_> = begins.collect();
-    let mut memory = Memory::new(kernels, &compiled, number(facts.len()), 1)?;
+    measured(program, setting)?;
+    let (kernel, form) = kernels.letter_for(&compiled, facts.len())?;
+    let mut memory =
+        Memory::new(kernels.device(), kernels.rounds().clone(), &compiled, number(facts.len()), 1)?;
     let width = memory.layout.width as usize;
     let (mut values, mut types) = (vec![0_u64; facts.len() * width], vec![0_u8; facts.len() * width]);
     for (at, (_, arguments)) in sorted.iter().enumerate() {
@@ -97,6 +103,8 @@ pub fn letter(
     let locks = kernels.device().buffer(facts.len())?;
     let mut head: Head = [0; HEAD];
     head[k::HEAD_ERROR] = UNCLAIMED;
+    stream.synchronize()?;
+    let began = Instant::now();
     let mut rounds = 0;
     loop {
         // The flag `update` of section 5.
@@ -109,7 +117,7 @@ pub fn letter(
                 let blocks = threads.div_ceil(crate::launchers::BLOCK_OF_LETTER.into()).min(1 << 20);
                 launch.grid = u32::try_from(blocks).expect("it is bounded");
             }
-            memory.kernels.letter(launch, &begins, &places, &locks, rule, settings.pairs, settings.claims)?;
+            kernel.fire(launch, &begins, &places, &locks, rule, settings.pairs, settings.claims)?;
         }
         head = memory.read_head()?;
         rounds += 1;
@@ -121,12 +129,15 @@ pub fn letter(
             return Err(Error::Rules { rule: None, error });
         }
         if head[k::HEAD_NEW] == 0 {
+            let rounds_took = began.elapsed();
             let store = constraints(&memory, program, facts.len())?;
-            return Ok(Outcome { is_success: true, store, applications: head[k::HEAD_APPLIED], rounds });
+            let applications = head[k::HEAD_APPLIED];
+            return Ok(Outcome { is_success: true, store, applications, rounds, form, rounds_took });
         }
     }
     if head[k::HEAD_ERROR] & 0xff == 0xff {
-        return Ok(Outcome { applications: head[k::HEAD_APPLIED], rounds, ..Outcome::default() });
+        let (applications, rounds_took) = (head[k::HEAD_APPLIED], began.elapsed());
+        return Ok(Outcome { applications, rounds, form, rounds_took, ..Outcome::default() });
     }
     Err(error_of(program, head[k::HEAD_ERROR]))
 }

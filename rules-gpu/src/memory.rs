@@ -1,22 +1,22 @@
 //! What a run has on its device.
 
 use bytemuck::Pod;
-use device::{Buffer, DriverError, Pinned, Priority, Stream};
+use device::{Buffer, Device, DriverError, Pinned, Priority, Stream};
 use kernels::rules::{CHUNK, HEAD, HEAD_ACTIVE, HEAD_ROUND, HEAD_SURVIVORS, Layout, NOWHERE};
 
 use crate::compile::Compiled;
-use crate::launchers::{Code, Kernels, Launch, Rounds, Store};
+use crate::launchers::{Code, Launch, RoundKernels, Rounds, Store};
 
 /// The words that a run counts in.
 pub(crate) type Head = [u64; HEAD];
 
-/// Blocks of a large grid: a large device is full with these.
-const BLOCKS_MAX: u64 = 1_056;
+/// Blocks of a large grid: a large device is full with these, 16 on each multiprocessor.
+const BLOCKS_MAX: u64 = 2_112;
 
 /// Buffers of a run.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    pub(crate) kernels: Kernels,
+    pub(crate) kernels: RoundKernels,
     pub(crate) stream: Stream,
     pub(crate) layout: Layout,
     pub(crate) code: Code,
@@ -30,12 +30,13 @@ pub(crate) struct Memory {
 impl Memory {
     /// Room for a program and so many constraints and proposals.
     pub(crate) fn new(
-        kernels: &Kernels,
+        device: &Device,
+        kernels: RoundKernels,
         compiled: &Compiled,
         constraints: u32,
         proposals: u32,
     ) -> Result<Self, DriverError> {
-        let stream = kernels.device().stream(Priority::High)?;
+        let stream = device.stream(Priority::High)?;
         let layout = Layout {
             occurrences: crate::subset::number(compiled.occurrences.len()),
             propagations: compiled.propagations,
@@ -54,8 +55,8 @@ impl Memory {
         };
         let store = new_store(&stream, &layout)?;
         let rounds = new_rounds(&stream, &layout)?;
-        let head_staged = kernels.device().pinned(HEAD)?;
-        Ok(Self { kernels: kernels.clone(), stream, layout, code, store, spare: None, rounds, head_staged })
+        let head_staged = device.pinned(HEAD)?;
+        Ok(Self { kernels, stream, layout, code, store, spare: None, rounds, head_staged })
     }
 
     /// What launches name, with a grid for so much work.
@@ -110,13 +111,9 @@ impl Memory {
             let from = half(before.constraints_max);
             let old = &self.rounds;
             self.stream.copy(&old.active, from..from + active, &rounds.active, half(constraints))?;
-            let from = half(before.proposals_max) + active;
-            self.stream.copy(
-                &old.proposals,
-                from..from + survivors,
-                &rounds.proposals,
-                half(proposals) + active,
-            )?;
+            let from = half(before.proposals_max);
+            let carried = from..from + active + survivors;
+            self.stream.copy(&old.proposals, carried, &rounds.proposals, half(proposals))?;
             self.rounds = rounds;
             self.write_head(&head)?;
         }
@@ -151,8 +148,8 @@ fn new_store(stream: &Stream, layout: &Layout) -> Result<Store, DriverError> {
         values: device.buffer(constraints * width)?,
         types: device.buffer(constraints * width)?,
         claims: device.buffer(constraints)?,
-        stamps: device.buffer(constraints * stamps)?,
-        buckets: device.buffer(layout.buckets as usize)?,
+        stamps: device.buffer(constraints * (stamps + 1))?,
+        buckets: device.buffer(layout.buckets as usize * nexts)?,
         nexts: device.buffer(constraints * nexts)?,
     })
 }

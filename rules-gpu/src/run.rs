@@ -1,6 +1,7 @@
 //! A run in rounds: `ours`.
 
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use bytemuck::Zeroable;
 use device::DriverError;
@@ -8,7 +9,8 @@ use kernels::rules::{self as k, NOWHERE, UNCLAIMED};
 use rules::{Answer, Setting};
 
 use crate::compile::{Compiled, Search, bits};
-use crate::launchers::Kernels;
+use crate::distance::measured;
+use crate::kernels::{Form, Kernels};
 use crate::memory::{Head, Memory, download, write};
 use crate::subset::{Program, Refusal, Value, number};
 
@@ -28,6 +30,12 @@ pub enum Error {
         rule: Option<String>,
         /// What it was.
         error: rules::Error,
+    },
+    /// A distance is nearer to what it is compared with than the last digits of device and processor differ. The processor's engine decides.
+    #[error("rule {rule}: a distance is too near to what it is compared with for a device to decide")]
+    TooNear {
+        /// The rule.
+        rule: String,
     },
     /// More matches of a round than there is room for.
     #[error("a round has {needed} matches, and there is room for {max}")]
@@ -53,6 +61,10 @@ pub struct Outcome {
     pub applications: u64,
     /// Rounds, or what corresponds to them.
     pub rounds: u64,
+    /// In which form the device had the rules.
+    pub form: Form,
+    /// How long the rounds took: without the compiler, and without copies of the constraints to the device and back.
+    pub rounds_took: Duration,
 }
 
 /// Most matches that a round has room for.
@@ -88,9 +100,13 @@ pub fn run_facts(
     if facts.is_empty() {
         return Ok(Outcome { is_success: true, ..Outcome::default() });
     }
+    measured(program, setting)?;
+    let (round_kernels, form) = kernels.rounds_for(&compiled, facts.len())?;
     let room = number((2 * facts.len()).max(ROOM_MIN).next_power_of_two());
-    let mut memory = Memory::new(kernels, &compiled, room, room)?;
+    let mut memory = Memory::new(kernels.device(), round_kernels, &compiled, room, room)?;
     let mut head = begin(&mut memory, facts)?;
+    memory.stream.synchronize()?;
+    let began = Instant::now();
     let mut batch = 1;
     loop {
         let work = head[k::HEAD_ACTIVE] + head[k::HEAD_SURVIVORS];
@@ -118,7 +134,9 @@ pub fn run_facts(
             k::FAILED => {
                 return Ok(Outcome {
                     applications: head[k::HEAD_APPLIED],
-                    rounds: head[k::HEAD_ROUND],
+                    rounds: head[k::HEAD_ROUND] - u64::from(k::ROUND_FIRST),
+                    form,
+                    rounds_took: began.elapsed(),
                     ..Outcome::default()
                 });
             }
@@ -129,7 +147,8 @@ pub fn run_facts(
             _ => return Err(error_of(program, head[k::HEAD_ERROR])),
         }
     }
-    finish(&memory, program, &head)
+    let rounds_took = began.elapsed();
+    Ok(Outcome { form, rounds_took, ..finish(&memory, program, &head)? })
 }
 
 /// Sends the facts, all of them active.
@@ -153,7 +172,7 @@ fn begin(memory: &mut Memory, facts: &[Fact]) -> Result<Head, DriverError> {
     write(stream, &vec![UNCLAIMED; facts.len()], &store.claims)?;
     let mut head: Head = Zeroable::zeroed();
     let count = facts.len() as u64;
-    (head[k::HEAD_ROUND], head[k::HEAD_ERROR]) = (2, UNCLAIMED);
+    (head[k::HEAD_ROUND], head[k::HEAD_ERROR]) = (k::ROUND_FIRST.into(), UNCLAIMED);
     (head[k::HEAD_STORED], head[k::HEAD_ACTIVE]) = (count, count);
     let active: Vec<u32> = (0..number(facts.len())).collect();
     // The first round is an even one, and finds its constraints in the first half.
@@ -176,13 +195,13 @@ fn grow(memory: &mut Memory, mut head: Head, setting: &Setting) -> Result<Head, 
         proposals = u32::try_from(room).expect("it is bounded");
     } else {
         let alive = needed - head[k::HEAD_DEAD].min(needed);
-        let nodes_max = u64::from(NOWHERE - 1) / u64::from(layout.indexes.max(1));
-        if alive > (setting.bounds.constraints as u64).min(nodes_max / 2) {
+        let room_max = u64::from(NOWHERE - 1);
+        if alive > (setting.bounds.constraints as u64).min(room_max / 2) {
             let error = rules::Error::Constraints(setting.bounds.constraints);
             return Err(Error::Rules { rule: None, error });
         }
         // Half of it is to be free.
-        let room = (2 * alive).next_power_of_two().min(nodes_max);
+        let room = (2 * alive).next_power_of_two().min(room_max);
         constraints = constraints.max(u32::try_from(room).expect("it is bounded"));
     }
     head[k::HEAD_STOP] = k::RUNS.into();
@@ -197,7 +216,8 @@ fn finish(memory: &Memory, program: &Program, head: &Head) -> Result<Outcome, Er
         is_success: true,
         store,
         applications: head[k::HEAD_APPLIED],
-        rounds: head[k::HEAD_ROUND] - 2,
+        rounds: head[k::HEAD_ROUND] - u64::from(k::ROUND_FIRST),
+        ..Outcome::default()
     })
 }
 
@@ -229,7 +249,9 @@ pub(crate) fn error_of(program: &Program, told: u64) -> Error {
     let rule = usize::try_from(told >> 8).ok().and_then(|rule| program.rules.get(rule));
     let kind =
         |found: &str, wanted| rules::Error::Type { what: "arithmetic", found: found.to_owned(), wanted };
+    let name = || rule.map_or_else(String::new, |rule| rule.name.clone());
     let error = match u32::try_from(told & 0xff).unwrap_or_default() {
+        k::TOO_NEAR => return Error::TooNear { rule: name() },
         k::TOO_WIDE => rules::Error::Number("a whole number is beyond 64 bits"),
         k::BY_ZERO => rules::Error::Number("a division by zero"),
         k::TOO_LARGE => rules::Error::Number("a float is too large"),

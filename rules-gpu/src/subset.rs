@@ -52,6 +52,8 @@ pub(crate) enum Expression {
     Variable(usize),
     Unary(u32, Box<Self>),
     Binary(u32, Box<[Self; 2]>),
+    /// Metres between two places. It is a side of a comparison, and nothing else.
+    Distance(Box<[Self; 4]>),
 }
 
 /// A condition of a guard.
@@ -115,6 +117,8 @@ pub struct Program {
     pub(crate) kinds: Vec<Kind>,
     pub(crate) rules: Vec<Rule>,
     pub(crate) atoms: Atoms,
+    /// Whether a rule has distance/4.
+    pub(crate) measures: bool,
 }
 
 /// Atoms by number.
@@ -194,8 +198,14 @@ impl Program {
             let what = format!("a device does not take the constraint {}: {what}", constraint.name);
             return Err(Refusal::Faults(vec![view::fault(text, 0, what)]));
         }
-        let mut program =
-            Self { text: text.into(), view: view.clone(), kinds, rules: Vec::new(), atoms: Atoms::default() };
+        let mut program = Self {
+            text: text.into(),
+            view: view.clone(),
+            kinds,
+            rules: Vec::new(),
+            atoms: Atoms::default(),
+            measures: false,
+        };
         for (idx, rule) in view.rules.iter().enumerate() {
             let name = rule.name.clone().unwrap_or_else(|| (idx + 1).to_string());
             let lowered = Lowering::new(&mut program, rule.variables.len()).rule(rule, name.clone());
@@ -367,8 +377,24 @@ impl<'a> Lowering<'a> {
                     ),
                 ),
             },
+            [_, _, _, _] if &**name == "distance" => wrong(
+                term.at,
+                "a device takes distance/4 only as a side of a comparison in a guard: its last digits differ from the processor's",
+            ),
             _ => wrong(term.at, format!("a device has no function {name}/{}", parts.len())),
         }
+    }
+
+    /// A side of a comparison, which may be a distance.
+    fn side(&mut self, term: &Term) -> Result<Expression, Wrong> {
+        let Shape::Name(name, parts) = &term.shape else { return self.plain(term) };
+        let [a, b, c, d] = &parts[..] else { return self.expression(term) };
+        if &**name != "distance" {
+            return self.expression(term);
+        }
+        let places = [self.expression(a)?, self.expression(b)?, self.expression(c)?, self.expression(d)?];
+        self.program.measures = true;
+        Ok(Expression::Distance(Box::new(places)))
     }
 
     fn tests(&mut self, term: &Term) -> Result<Vec<Test>, Wrong> {
@@ -421,8 +447,7 @@ impl<'a> Lowering<'a> {
                 (_, [left, right])
                     if let Some(comparison) = COMPARISONS.iter().position(|known| *known == &**name) =>
                 {
-                    let sides = [self.expression(left)?, self.expression(right)?];
-                    let [left, right] = sides;
+                    let [left, right] = [self.side(left)?, self.side(right)?];
                     tests.push(Test::Compare(number(comparison), left, right));
                 }
                 _ => {

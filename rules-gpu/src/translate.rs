@@ -113,6 +113,12 @@ impl Writing<'_> {
         Ok(match expression {
             Expression::Value(value) => c_value(*value),
             Expression::Variable(variable) => format!("v{variable}"),
+            Expression::Distance(_) => {
+                return self.refused(
+                    rule,
+                    "the translation has no distance/4: where it is too near to what it is compared with, only the processor knows",
+                );
+            }
             Expression::Unary(function, operand) => {
                 let (known, name) = (of(operand), UNARY[*function as usize]);
                 let inner = text(operand)?;

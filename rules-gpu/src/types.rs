@@ -71,6 +71,7 @@ fn of(expression: &Expression, variables: &[Option<Type>]) -> Option<Type> {
             }
         }
         Expression::Binary(..) => Some(Type::Whole),
+        Expression::Distance(_) => Some(Type::Float),
     }
 }
 

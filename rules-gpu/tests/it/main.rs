@@ -1,6 +1,8 @@
 //! Rules on a device against the processor's engine: on the processor as a device, and with `NEARCAST_GPU_TESTS=1` on a real one.
 
 mod cases;
+mod compiled;
+mod distance;
 mod letter;
 mod random;
 

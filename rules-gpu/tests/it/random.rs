@@ -120,17 +120,32 @@ fn paths(random: &mut SmallRng) -> (String, String) {
     (program, goal)
 }
 
+/// A program and a goal of some kind.
+fn any(seed: u64) -> (String, String) {
+    let mut random = SmallRng::seed_from_u64(seed);
+    match seed % 4 {
+        0 => fold(&mut random),
+        1 => paths(&mut random),
+        _ => fixed_point(&mut random),
+    }
+}
+
+/// A compiler takes a second for each, so they are few.
+#[test]
+fn random_programs_that_are_compiled_have_the_processors_answers() {
+    let kernels = crate::kernels().compiling_from(0);
+    for seed in 300..308 {
+        let (program, goal) = any(seed);
+        check(&kernels, &program, &goal);
+    }
+}
+
 #[test]
 fn random_confluent_programs_have_the_processors_answers() {
     let kernels = crate::kernels();
     let mut stored = 0;
     for seed in 0..300 {
-        let mut random = SmallRng::seed_from_u64(seed);
-        let (program, goal) = match seed % 4 {
-            0 => fold(&mut random),
-            1 => paths(&mut random),
-            _ => fixed_point(&mut random),
-        };
+        let (program, goal) = any(seed);
         stored += check(&kernels, &program, &goal);
     }
     assert!(stored > 4_000, "{stored}");
