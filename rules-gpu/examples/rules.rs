@@ -1,13 +1,16 @@
-//! The paper's programs on the processor, by the paper's scheme and by ours, as a table: `cargo run --release --example rules -- [SECONDS]`.
+//! The paper's programs on the processor, by the paper's scheme and by ours, as a table: `cargo run --release --example rules -- [SECONDS [RUNS [PROGRAM [ENGINE]]]]`.
 //!
-//! A figure is the median of three runs, copies included, compilation of kernels not. After a run of more than SECONDS (2) an engine is given no
-//! larger sizes. All answers are checked. "wrong" counts wrong answers out of ten runs of the paper's scheme as it was published, without claims.
+//! A cell is the median of RUNS (3) runs in milliseconds, with the least and the most of them; after that, for ours, the median of the rounds alone,
+//! without copies. The compiler has run before. After a run of more than SECONDS (2) an engine has only that run, and is given no larger sizes.
+//! Ours is run interpreted and compiled. All answers are checked. "wrong" counts wrong answers out of ten runs of the paper's scheme as it was
+//! published, without claims. With PROGRAM only
+//! that is run, and with ENGINE only engines whose names begin so.
 
 use std::time::{Duration, Instant};
 
 use device::Device;
 use rules::{Bounds, Session, Setting};
-use rules_gpu::{Fact, Kernels, Letter, Program, Value, letter, run_facts};
+use rules_gpu::{Fact, Form, Kernels, Letter, Program, Value, letter, run_facts};
 
 /// A program, its goal by size, and what is left in the end.
 struct Case {
@@ -81,10 +84,13 @@ fn edges(nodes: i64) -> Vec<Vec<i64>> {
     (0..nodes).flat_map(|from| (0..nodes).map(move |to| vec![from, to, length(from, to)])).collect()
 }
 
-/// How a goal is run: what is left, and how long it took.
-type Run<'a> = Box<dyn Fn(&Case, &[Vec<i64>]) -> (Vec<Vec<i64>>, Duration) + 'a>;
+/// How a goal was run: what is left, how long it took, and how long the rounds did.
+type Ran = (Vec<Vec<i64>>, Duration, Option<Duration>);
 
-fn on_processor(case: &Case, goal: &[Vec<i64>]) -> (Vec<Vec<i64>>, Duration) {
+/// How a goal is run.
+type Run<'a> = Box<dyn Fn(&Case, &[Vec<i64>]) -> Ran + 'a>;
+
+fn on_processor(case: &Case, goal: &[Vec<i64>]) -> Ran {
     let program = rules::Program::new(case.text).expect("it is read");
     let (name, arity) =
         program.constraints().next().map(|(name, arity)| (name.to_owned(), arity)).expect("one");
@@ -99,7 +105,7 @@ fn on_processor(case: &Case, goal: &[Vec<i64>]) -> (Vec<Vec<i64>>, Duration) {
     let took = began.elapsed();
     let number =
         |value: &rules::Value| if let rules::Value::Int(number) = value { *number } else { i64::MIN };
-    (left.iter().map(|taken| taken.arguments.iter().map(number).collect()).collect(), took)
+    (left.iter().map(|taken| taken.arguments.iter().map(number).collect()).collect(), took, None)
 }
 
 fn setting() -> Setting {
@@ -109,12 +115,7 @@ fn setting() -> Setting {
     }
 }
 
-fn on_device(
-    case: &Case,
-    goal: &[Vec<i64>],
-    kernels: &Kernels,
-    by: Option<Letter>,
-) -> (Vec<Vec<i64>>, Duration) {
+fn on_device(case: &Case, goal: &[Vec<i64>], kernels: &Kernels, by: Option<Letter>) -> Ran {
     let program = Program::new(case.text).expect("it is read");
     let facts: Vec<Fact> = goal
         .iter()
@@ -127,15 +128,21 @@ fn on_device(
     };
     let took = began.elapsed();
     let outcome = outcome.unwrap_or_else(|error| panic!("{}: {error}", case.name));
+    if let Form::Interpreted { reason } = &outcome.form
+        && &**reason != "the goal is small"
+    {
+        eprintln!("{}: {reason}", case.name);
+    }
     eprintln!(
-        "{} {}: {} rounds, {} applications, {took:?}",
+        "{} {}: {} rounds in {:?}, {} applications, {took:?}",
         case.name,
         goal.len(),
         outcome.rounds,
+        outcome.rounds_took,
         outcome.applications
     );
     let left = outcome.store.iter().map(|(_, arguments)| arguments.iter().map(number).collect()).collect();
-    (left, took)
+    (left, took, by.is_none().then_some(outcome.rounds_took))
 }
 
 fn number(value: &Value) -> i64 {
@@ -151,23 +158,31 @@ fn is_right(case: &Case, size: i64, mut left: Vec<Vec<i64>>) -> bool {
 
 fn main() {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2.0);
+    let runs: usize = std::env::args().nth(2).and_then(|text| text.parse().ok()).unwrap_or(3);
     let device = Device::all().and_then(|devices| Kernels::load(&devices[0]));
     let kernels = device.as_ref().map_err(|error| println!("without a device: {error}")).ok();
+    let compiling = kernels.map(|kernels| kernels.clone().compiling_from(0));
+    let interpreting = kernels.map(|kernels| kernels.clone().compiling_from(usize::MAX));
     let mut engines: Vec<(&str, Run<'_>)> = vec![("processor", Box::new(on_processor))];
-    if let Some(kernels) = kernels {
-        println!("on {}", kernels.device().name());
-        let by =
-            |settings| -> Run<'_> { Box::new(move |case, goal| on_device(case, goal, kernels, settings)) };
-        engines.push(("letter", by(Some(Letter::default()))));
-        engines.push(("letter, both loops", by(Some(Letter { pairs: true, ..Letter::default() }))));
-        engines.push(("ours", by(None)));
+    if let (Some(compiling), Some(interpreting)) = (&compiling, &interpreting) {
+        println!("on {}", compiling.device().name());
+        let by = |kernels, settings| -> Run<'_> {
+            Box::new(move |case, goal| on_device(case, goal, kernels, settings))
+        };
+        engines.push(("letter", by(compiling, Some(Letter::default()))));
+        engines
+            .push(("letter, both loops", by(compiling, Some(Letter { pairs: true, ..Letter::default() }))));
+        engines.push(("ours, interpreted", by(interpreting, None)));
+        engines.push(("ours, compiled", by(compiling, None)));
     }
+    let [program, engine] = [3, 4].map(|at| std::env::args().nth(at));
+    engines.retain(|(name, _)| engine.as_ref().is_none_or(|engine| name.starts_with(engine)));
     println!(
         "| program | size | {} | wrong |",
         engines.iter().map(|(name, _)| format!("{name}, ms")).collect::<Vec<_>>().join(" | ")
     );
     println!("|---|---:|{}---:|", "---:|".repeat(engines.len()));
-    for case in &CASES {
+    for case in CASES.iter().filter(|case| program.as_ref().is_none_or(|program| case.name == program)) {
         let mut is_slow = vec![false; engines.len()];
         for &size in case.sizes {
             let goal = (case.goal)(size);
@@ -177,22 +192,36 @@ fn main() {
                     cells.push("–".to_owned());
                     continue;
                 }
-                let mut times = Vec::new();
-                for _ in 0..3 {
-                    let (left, took) = run(case, &goal);
+                if Some(&size) == case.sizes.first() {
+                    // The compiler's time is told apart.
+                    let began = Instant::now();
+                    run(case, &goal);
+                    eprintln!("{} {name}: the first run took {:?}", case.name, began.elapsed());
+                }
+                let (mut times, mut rounds) = (Vec::new(), Vec::new());
+                for _ in 0..runs {
+                    let (left, took, rounds_took) = run(case, &goal);
                     assert!(is_right(case, size, left), "{} {size}, {name}: a wrong answer", case.name);
                     times.push(took);
+                    rounds.extend(rounds_took);
                     if took.as_secs_f64() > seconds {
                         *is_slow = true;
                         break;
                     }
                 }
-                times.sort_unstable();
-                cells.push(format!("{:.2}", times[times.len() / 2].as_secs_f64() * 1e3));
+                let ms = |times: &mut Vec<Duration>, at: fn(usize) -> usize| {
+                    times.sort_unstable();
+                    times.get(at(times.len())).map(|took| format!("{:.2}", took.as_secs_f64() * 1e3))
+                };
+                let spread = [|count| count / 2, |_| 0, |count| count - 1]
+                    .map(|at| ms(&mut times, at).expect("a run"));
+                let rounds =
+                    ms(&mut rounds, |count| count / 2).map_or_else(String::new, |ms| format!("; {ms}"));
+                cells.push(format!("{} ({} to {}){rounds}", spread[0], spread[1], spread[2]));
             }
             // The scheme as it was published may go on for ever: then its bound on applications ends it.
             let wrong = kernels
-                .filter(|_| case.sizes[..2].contains(&size))
+                .filter(|_| engine.is_none() && case.sizes[..2].contains(&size))
                 .map(|kernels| as_published(case, size, &goal, kernels));
             println!(
                 "| {} | {size} | {} | {} |",
