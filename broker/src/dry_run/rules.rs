@@ -80,6 +80,10 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
     let began = Instant::now();
     let answer = match &device {
         Some(device) => device.run(&text, goal_text, &setting)?,
+        None => None,
+    };
+    let answer = match answer {
+        Some(answer) => answer,
         None => rules::run(&goal, setting)?,
     };
     let seconds = began.elapsed().as_secs_f64();
@@ -160,13 +164,20 @@ impl Device {
         Err("this program was built without devices".to_owned())
     }
 
+    /// The answer; none, said on the error output, where only the processor can decide.
     #[cfg(feature = "gpu")]
-    fn run(&self, program: &str, goal: &str, setting: &Setting) -> anyhow::Result<Answer> {
-        Ok(rules_gpu::run(program, goal, &self.0, setting)?)
+    fn run(&self, program: &str, goal: &str, setting: &Setting) -> anyhow::Result<Option<Answer>> {
+        match rules_gpu::run(program, goal, &self.0, setting) {
+            Err(error @ rules_gpu::Error::TooNear { .. }) => {
+                eprintln!("gpu: {error}; the processor applies the rules");
+                Ok(None)
+            }
+            answer => Ok(Some(answer?)),
+        }
     }
 
     #[cfg(not(feature = "gpu"))]
-    fn run(&self, _: &str, _: &str, _: &Setting) -> anyhow::Result<Answer> {
+    fn run(&self, _: &str, _: &str, _: &Setting) -> anyhow::Result<Option<Answer>> {
         match *self {}
     }
 }
