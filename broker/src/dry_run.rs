@@ -79,7 +79,7 @@ pub enum GranularityArgument {
 enum Engines {
     Cpu(Kind),
     #[cfg(feature = "gpu")]
-    Gpu(checks_gpu::Kernels, checks_gpu::Settings),
+    Gpu(Box<checks_gpu::Kernels>, checks_gpu::Settings),
 }
 
 impl Engines {
@@ -107,7 +107,7 @@ impl Engines {
             None | Some(GranularityArgument::Unit) => checks_gpu::Granularity::Unit,
             Some(GranularityArgument::Node) => checks_gpu::Granularity::Node,
         };
-        Ok(Self::Gpu(kernels, checks_gpu::Settings { granularity, batches, ..Default::default() }))
+        Ok(Self::Gpu(Box::new(kernels), checks_gpu::Settings { granularity, batches, ..Default::default() }))
     }
 
     #[cfg(not(feature = "gpu"))]

@@ -1,5 +1,7 @@
 //! What situations have to do with an event that somebody asks about.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use wire::{ExplainedCheck, ExplainedDerivation, ExplainedObject};
 
@@ -7,6 +9,10 @@ use super::{Kind, Owner, Situations, may_know, none};
 use crate::ingest::Behalf;
 use crate::ingest::feature::{Observed, Rehearsed};
 use crate::model::error::ApiError;
+
+/// How often a situation is asked that is being replaced, and the pause between two times.
+const ASKED: u32 = 50;
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// An event of a situation's.
 #[derive(Deserialize)]
@@ -38,16 +44,22 @@ impl Situations {
         object: &str,
     ) -> Result<ExplainedObject, ApiError> {
         let situation = self.find(Kind::Groups, owner, name)?;
-        let answer = {
-            let all = self.all();
-            let runner = all.get(&situation.key).and_then(|served| served.runner.as_ref());
-            runner.ok_or_else(|| none(Kind::Groups, name))?.why(object.to_owned())
-        };
-        let explained = answer.await?;
-        explained.ok_or_else(|| {
-            let detail = format!("{object} is no candidate of groups/{name}: no live event with this key, or id, satisfies the condition of a role");
-            ApiError::NotFound(detail)
-        })
+        for _ in 0..ASKED {
+            let asked = {
+                let all = self.all();
+                let served = all.get(&situation.key).ok_or_else(|| none(Kind::Groups, name))?;
+                served.runner.as_ref().map(|runner| runner.why(object.to_owned()))
+            };
+            if let Some(answer) = asked {
+                match answer.await {
+                    Err(ApiError::Stopping) => {}
+                    answered => return answered?.ok_or_else(|| no_candidate(name, object)),
+                }
+            }
+            // It is being replaced or deleted, or the broker stops.
+            tokio::time::sleep(ASK_AGAIN).await;
+        }
+        Err(ApiError::Stopping)
     }
 
     /// How a situation came to publish the event of that id, while that is among what it found last.
@@ -68,4 +80,11 @@ impl Situations {
             Some(ExplainedDerivation { rule: rule.map(str::to_owned), ..finding.derived? })
         })
     }
+}
+
+fn no_candidate(name: &str, object: &str) -> ApiError {
+    let detail = format!(
+        "{object} is no candidate of groups/{name}: no live event with this key, or id, satisfies the condition of a role"
+    );
+    ApiError::NotFound(detail)
 }

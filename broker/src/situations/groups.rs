@@ -82,9 +82,9 @@ impl Groups {
             left: partners
                 .left
                 .iter()
-                .map(|(index, left)| ConditionLeaves {
-                    condition: self.conditions[*index].clone(),
-                    candidates: *left as u64,
+                .map(|left| ConditionLeaves {
+                    condition: self.conditions[left.condition].clone(),
+                    candidates: left.alone as u64,
                 })
                 .collect(),
             fitting: partners.fitting as u64,
@@ -97,36 +97,56 @@ impl Groups {
             partners: partners.collect(),
         }
     }
-}
 
-/// Why an object is in groups or in none, in one sentence.
-fn sentence(object: &str, groups: u64, roles: &[ExplainedRole]) -> String {
-    match groups {
-        0 => {}
-        1 => return format!("{object} is in one group"),
-        _ => return format!("{object} is in {groups} groups"),
+    /// Why an object is in groups or in none, in one sentence.
+    fn sentence(&self, object: &str, groups: u64, standings: &[groups::matching::Standing]) -> String {
+        match groups {
+            0 => {}
+            1 => return format!("{object} is in one group"),
+            _ => return format!("{object} is in {groups} groups"),
+        }
+        let reason = |standing| self.reason(standing);
+        let reasons = standings.iter().map(|one| format!("as {}, {}", self.names[one.role], reason(one)));
+        format!("{object} is in no group: {}", reasons.collect::<Vec<_>>().join("; "))
     }
-    let reasons: Vec<_> = roles.iter().map(|role| format!("as {}, {}", role.role, reason(role))).collect();
-    format!("{object} is in no group: {}", reasons.join("; "))
-}
 
-/// Why an object of one role is in no group.
-fn reason(role: &ExplainedRole) -> String {
-    if !role.failed.is_empty() {
-        return format!("{} is not true of it", role.failed.join(" and "));
+    /// Why an object of one role is in no group.
+    fn reason(&self, standing: &groups::matching::Standing) -> String {
+        if !standing.failed.is_empty() {
+            let failed: Vec<_> = standing.failed.iter().map(|index| &*self.conditions[*index]).collect();
+            return format!("{} is not true of it", failed.join(" and "));
+        }
+        let Some(partners) = standing.partners.iter().find(|partners| partners.consistent == 0) else {
+            return match standing.partners[..] {
+                [] => {
+                    "no condition holds it back: other groups come before its own, or a role has no candidate"
+                }
+                _ => "it has partners, but there is no whole group of them, or others come before it",
+            }
+            .to_owned();
+        };
+        let (other, candidates) = (&self.names[partners.role], partners.candidates);
+        if candidates == 0 {
+            return format!("there is no candidate for {other}");
+        }
+        if partners.fitting > 0 {
+            return format!("none of the {} of role {other} that fit has partners itself", partners.fitting);
+        }
+        let mut parts = Vec::new();
+        for left in &partners.left {
+            let condition = &self.conditions[left.condition];
+            parts.push(match (left.together, parts.is_empty()) {
+                (0, true) => format!("none satisfies {condition}"),
+                (0, false) => format!("and none of these {condition}"),
+                (some, true) => format!("{some} satisfy {condition}"),
+                (some, false) => format!("{some} of these {condition}"),
+            });
+            if left.together == 0 {
+                break;
+            }
+        }
+        format!("of {candidates} of role {other} none fits: {}", parts.join(", "))
     }
-    let Some(partners) = role.partners.iter().find(|partners| partners.consistent == 0) else {
-        return "it has partners, but there is no whole group of them, or others come before it".to_owned();
-    };
-    let ExplainedPartners { role: other, candidates, left, fitting, .. } = partners;
-    if *candidates == 0 {
-        return format!("there is no candidate for {other}");
-    }
-    if *fitting > 0 {
-        return format!("none of the {fitting} of role {other} that fit has partners itself");
-    }
-    let left = left.iter().map(|one| format!("{} for {}", one.condition, one.candidates));
-    format!("of {candidates} of role {other} none fits: true is {}", left.collect::<Vec<_>>().join(", "))
 }
 
 /// The name of an object in a matching, in the order of the names as they are shown. Keys and ids are two name spaces, and so are those
@@ -329,14 +349,14 @@ impl Logic for Grouping {
         // There may be an object with that key, another one with that id, and more of confined publishers: the answer is about all.
         let mut alike: Vec<_> = self.newest.keys().filter(|one| shown(one) == object).collect();
         alike.sort_unstable();
-        let standings = alike.into_iter().flat_map(|one| self.matching.why(one));
-        let roles: Vec<_> = standings.map(|standing| self.groups.explained(&standing)).collect();
+        let standings: Vec<_> = alike.into_iter().flat_map(|one| self.matching.why(one)).collect();
+        let roles: Vec<_> = standings.iter().map(|standing| self.groups.explained(standing)).collect();
         let has = |group: &&Group| group.objects().iter().any(|one| shown(one) == object);
         let groups = self.matching.groups().iter().filter(has).count() as u64;
         (!roles.is_empty()).then(|| ExplainedObject {
             object: object.to_owned(),
             groups,
-            why: sentence(object, groups, &roles),
+            why: self.groups.sentence(object, groups, &standings),
             roles,
         })
     }
@@ -365,6 +385,10 @@ impl Logic for Grouping {
 
     fn is_ending(&self) -> bool {
         self.is_ending
+    }
+
+    fn replay(&mut self, is_on: bool) {
+        self.matching.bound(if is_on { Bounds::NONE } else { self.groups.bounds });
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {

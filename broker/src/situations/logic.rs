@@ -75,6 +75,9 @@ pub(crate) trait Logic: Send {
     /// Why it cannot go on: then it has to begin anew.
     fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String>;
 
+    /// Says whether the inputs to come were taken in before, in another run: then none is left out for a bound, since none was.
+    fn replay(&mut self, _is_on: bool) {}
+
     /// Takes an event that is held until the verdict is known; `None` where too many are under way. The same event comes to
     /// [`take`](Self::take) when it was published. Only what has a gate is asked.
     ///

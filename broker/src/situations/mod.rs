@@ -432,6 +432,11 @@ impl Situations {
 
     /// Serves a situation, in the place of one that was stopped.
     fn serve(&self, situation: Situation, past: Past) -> Arc<Situation> {
+        let mut logic = (situation.plan.begin)();
+        situation.figures.begins(logic.engine(), logic.stored());
+        if let Some(standing) = logic.standing() {
+            situation.figures.note_standing(standing);
+        }
         let situation = Arc::new(situation);
         let asks = self.stage.gates.open(&situation);
         let runner = Runner::start(&self.stage, &situation, past, asks);

@@ -14,7 +14,7 @@ use crate::model::event::{Origin, Published};
 use crate::shard::Coming;
 
 /// Findings of one input, at most: their numbers are in the lower bits of a finding's number.
-const FINDINGS_BITS: u32 = 16;
+pub(super) const FINDINGS_BITS: u32 = 16;
 
 /// The first number of findings that tell the end of what lasts after too much state, behind all those of the input before.
 pub(super) const ENDS: u64 = 1 << (FINDINGS_BITS - 1);
@@ -44,6 +44,7 @@ impl Work {
         let mut texts = Vec::new();
         let mut events = Vec::new();
         let by = self.situation.by();
+        let is_about_objects = self.situation.plan.is_about_objects;
         let (mut offset, mut index, mut last) = (0, first, self.told);
         for finding in findings {
             index = if finding.offset == offset { index + 1 } else { first };
@@ -52,8 +53,16 @@ impl Work {
             if number <= self.told || index >> FINDINGS_BITS > 0 {
                 continue;
             }
+            let mut taken = self.take_one();
+            // An enter without its exit would be wrong for ever: they come later.
+            while let (Err(why), true) = (&taken, is_about_objects) {
+                self.situation.figures.problem(format!("{why}, so that it waits"));
+                self.send(std::mem::take(&mut events), std::mem::take(&mut texts), last).await?;
+                tokio::time::sleep(RETRY).await;
+                taken = self.take_one();
+            }
             last = number;
-            match self.event(&finding, &by, number) {
+            match taken.and_then(|()| self.event(&finding, &by, number)) {
                 Ok(published) => {
                     texts.push((published.body.text.clone(), finding.rule));
                     events.push(published);
@@ -64,6 +73,16 @@ impl Work {
                 }
             }
         }
+        self.send(events, texts, last).await
+    }
+
+    /// Publishes events, of which the last finding has a number.
+    async fn send(
+        &mut self,
+        events: Vec<Published>,
+        texts: Vec<(Box<str>, Option<Arc<str>>)>,
+        last: u64,
+    ) -> Result<(), ApiError> {
         let receipt = Completion::new();
         let coming = |event| Coming { event, pass: None, receipt: Some(Arc::clone(&receipt)) };
         let mut events: Vec<_> = events.into_iter().map(coming).collect();
@@ -88,10 +107,25 @@ impl Work {
         Ok(())
     }
 
+    /// Takes a place among the findings of this second; the error says why there is none.
+    fn take_one(&mut self) -> Result<(), String> {
+        let settings = &self.stage.host.config.situations;
+        let limit = settings.findings_per_second;
+        if !self.findings.takes(Instant::now(), limit) {
+            return Err(format!("more than {limit} were found in a second (situations.findings_per_second)"));
+        }
+        let limit = settings.tenant_findings_per_second;
+        if !self.holding.share.takes_finding(Instant::now(), limit) {
+            return Err(format!(
+                "its tenant's checks, rule sets and groups found more than {limit} in a second (situations.tenant_findings_per_second)"
+            ));
+        }
+        Ok(())
+    }
+
     /// The event of a finding; the error says why there is none.
     fn event(&mut self, finding: &Finding, by: &str, number: u64) -> Result<Published, String> {
-        let settings = &self.stage.host.config;
-        let (depth_max, limit) = (settings.limits.derived_depth, settings.situations.findings_per_second);
+        let depth_max = self.stage.host.config.limits.derived_depth;
         if finding.depth >= depth_max {
             if self.situation.figures.dropped.load(Ordering::Relaxed) == 0 {
                 tracing::warn!(
@@ -102,15 +136,6 @@ impl Work {
             }
             return Err(format!(
                 "events were derived {depth_max} times one from another (limits.derived_depth)"
-            ));
-        }
-        if !self.findings.takes(Instant::now(), limit) {
-            return Err(format!("more than {limit} were found in a second (situations.findings_per_second)"));
-        }
-        let limit = settings.situations.tenant_findings_per_second;
-        if !self.holding.share.takes_finding(Instant::now(), limit) {
-            return Err(format!(
-                "its tenant's checks, rule sets and groups found more than {limit} in a second (situations.tenant_findings_per_second)"
             ));
         }
         let text = finding.event(by, &self.situation.version, number);

@@ -17,7 +17,7 @@ use wire::ExplainedObject;
 
 use super::gate::Asks;
 use super::judging;
-use super::publishing::{ENDS, Window};
+use super::publishing::{ENDS, FINDINGS_BITS, Window};
 use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
 use crate::ingest::subscription::quoted;
@@ -50,6 +50,9 @@ const QUESTIONS: usize = 16;
 
 /// Inputs after which what is needed no more is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1_024;
+
+/// Where inputs are left out again and again, the state is kept for that in a part of the time, one by this.
+const KEEP_PAUSES: u32 = 20;
 
 /// What another run of the broker left of a situation.
 #[derive(Default)]
@@ -93,6 +96,8 @@ impl Runner {
             told: past.told,
             state: past.state,
             acknowledged: 0,
+            taken: 0,
+            left_out: None,
             renewed: None,
             acking: None,
             findings: Window::default(),
@@ -142,6 +147,10 @@ pub(super) struct Work {
     /// What it knew when that was kept last.
     state: Option<StoredState>,
     acknowledged: u64,
+    /// The last input that was taken in.
+    taken: u64,
+    /// When the state was kept last since an input was left out, and how long that took.
+    left_out: Option<(Instant, Duration)>,
     /// When all that is live was brought once more, and after what a wait.
     renewed: Option<(Instant, Duration)>,
     /// An acknowledgement that is on its way. Held events do not wait for it.
@@ -182,6 +191,8 @@ struct Evaluated {
     logic: Box<dyn Logic>,
     /// Whether it began anew, and is to get all that is live once more. What knew too much would soon know as much again.
     is_anew: bool,
+    /// Whether the state is to be kept since an input was left out: a restart would not leave it out again.
+    has_left_out: bool,
     findings: Vec<Finding>,
     last: u64,
     /// Entries that were not taken in yet.
@@ -230,7 +241,7 @@ impl Work {
         };
         let (mut logic, is_anew) = self.begin();
         if is_anew && situation.plan.is_about_objects {
-            self.wait_to_renew().await;
+            logic = self.wait_to_renew(logic).await?;
             stage.renew(&situation).await?;
         }
         if logic.is_ending() {
@@ -282,16 +293,24 @@ impl Work {
                     is_behind = true;
                 }
                 self.wait_for_time().await;
-                let evaluated = self.evaluate(logic, entries).await?;
+                while let Ok(question) = self.questions.try_recv() {
+                    logic = self.answer(logic, question).await?;
+                }
+                let evaluated = self.evaluate(logic, entries, outbox.behind()).await?;
                 entries = evaluated.rest;
                 logic = evaluated.logic;
+                self.taken = evaluated.last;
                 self.publish(evaluated.findings, 0).await?;
                 if evaluated.is_anew && situation.plan.is_about_objects {
-                    self.wait_to_renew().await;
+                    logic = self.wait_to_renew(logic).await?;
                     stage.renew(&situation).await?;
                 }
                 if let Some(state) = evaluated.state {
+                    let began = Instant::now();
                     self.keep(evaluated.last, state).await?;
+                    if evaluated.has_left_out {
+                        self.left_out = Some((Instant::now(), began.elapsed()));
+                    }
                 }
                 if let Some(why) = evaluated.measured.and_then(|measured| self.too_much(measured)) {
                     if let Some(state) = logic.ending() {
@@ -305,6 +324,7 @@ impl Work {
                     logic = self.judge(logic, asked).await?;
                 }
             }
+            situation.figures.queued.store(outbox.behind(), Ordering::Relaxed);
         }
     }
 
@@ -316,6 +336,12 @@ impl Work {
     ) -> Result<Box<dyn Logic>, ApiError> {
         let mut logic = self.pass_on(logic);
         let situation = Arc::clone(&self.situation);
+        // Inputs may be lost meanwhile, also those that it knows: after a restart it is to go on from here.
+        if self.taken > self.state.as_ref().map_or(0, |state| state.offset)
+            && let Some(state) = logic.state(true)
+        {
+            self.keep(self.taken, state).await?;
+        }
         loop {
             tokio::select! {
                 () = situation.figures.while_paused(&behind) => return Ok(logic),
@@ -357,13 +383,20 @@ impl Work {
 
     /// Waits before all that is live is brought once more: not at all at first, and twice as long each time that it was soon lost again.
     /// What is more than its session may keep would be lost at once, for ever.
-    async fn wait_to_renew(&mut self) {
+    async fn wait_to_renew(&mut self, mut logic: Box<dyn Logic>) -> Result<Box<dyn Logic>, ApiError> {
         let wait = match self.renewed {
             Some((at, wait)) if at.elapsed() < RENEW_MAX => (2 * wait).clamp(RETRY, RENEW_MAX),
             Some(_) | None => Duration::ZERO,
         };
-        tokio::time::sleep(wait).await;
+        let mut waited = std::pin::pin!(tokio::time::sleep(wait));
+        loop {
+            tokio::select! {
+                () = &mut waited => break,
+                Some(question) = self.questions.recv() => logic = self.answer(logic, question).await?,
+            }
+        }
         self.renewed = Some((Instant::now(), wait));
+        Ok(logic)
     }
 
     /// The logic as it was kept last, or at its beginning, and whether it begins anew because that cannot be read.
@@ -380,6 +413,10 @@ impl Work {
 
     /// Why the memory that the logic takes, and the time in which that was found, is too much for its tenant.
     fn too_much(&mut self, (bytes, took): (usize, Duration)) -> Option<String> {
+        if self.taken <= self.told >> FINDINGS_BITS {
+            // Another run took these inputs in and had enough memory: what it published would not fit to anything else.
+            return None;
+        }
         self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 1_000);
         let limit = self.stage.host.config.situations.tenant_state_bytes;
         if !self.holding.is_too_much(bytes, limit) {
@@ -413,14 +450,20 @@ impl Work {
         &mut self,
         mut logic: Box<dyn Logic>,
         mut rest: std::vec::IntoIter<Entry>,
+        behind: u64,
     ) -> Result<Evaluated, ApiError> {
         let (share, is_measured) = (Arc::clone(&self.holding.share), self.measure_at <= Instant::now());
         let (stage, situation, names) =
             (Arc::clone(&self.stage), Arc::clone(&self.situation), self.names.clone());
         let kept_up_to = self.state.as_ref().map_or(0, |state| state.offset);
+        let told_up_to = self.told >> FINDINGS_BITS;
+        // Soon its session loses inputs, also those that it knows.
+        let is_late = behind > self.stage.host.config.situations.kept_events as u64 / 8 * 7;
+        let may_keep = self.left_out.is_none_or(|(at, took)| at.elapsed() >= took * KEEP_PAUSES);
         let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
         let work = move || {
             let (mut findings, mut last, mut is_anew) = (Vec::new(), 0, false);
+            let mut has_left_out = false;
             let is_about_objects = situation.plan.is_about_objects;
             let turn = Instant::now();
             let figures = &situation.figures;
@@ -451,6 +494,7 @@ impl Work {
                         let Ok(input) = input else { continue };
                         let id = Arc::clone(&input.id);
                         let (began, before, ahead) = (Instant::now(), logic.evaluations(), logic.ahead());
+                        logic.replay(delivery.offset <= told_up_to);
                         let taken = logic.take(Arc::new(input), &mut findings);
                         figures.inputs.fetch_add(1, Ordering::Relaxed);
                         let evaluations = logic.evaluations() - before;
@@ -465,11 +509,15 @@ impl Work {
                         if let Some(problem) = logic.problem() {
                             figures.dropped.fetch_add(1, Ordering::Relaxed);
                             figures.problem(problem);
+                            has_left_out = true;
                         }
                         if let Err(why) = taken {
                             is_anew = true;
                             logic.end(last, &mut findings);
                             logic = situation.anew(&why);
+                        }
+                        if has_left_out && may_keep {
+                            break;
                         }
                     }
                     Entry::Answer(_) => {}
@@ -477,13 +525,14 @@ impl Work {
             }
             let measuring = Instant::now();
             let measured = is_measured.then(|| (logic.bytes(), measuring.elapsed()));
-            let state = logic.state(false);
+            let has_left_out = has_left_out && may_keep;
+            let state = logic.state(has_left_out || is_anew || is_late);
             figures.note_stored(logic.stored());
             if let Some(standing) = logic.standing() {
                 figures.note_standing(standing);
             }
             share.pay(Instant::now(), turn.elapsed());
-            Evaluated { logic, is_anew, findings, last, rest, state, measured }
+            Evaluated { logic, is_anew, has_left_out, findings, last, rest, state, measured }
         };
         let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
         evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))

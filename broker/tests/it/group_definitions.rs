@@ -102,7 +102,7 @@ async fn riders_and_taxis_are_grouped_while_they_fit() {
     let why = http.get("/v1/groups/pickup/objects/r2").await.expect(200).json();
     assert_eq!(
         why["why"],
-        "r2 is in no group: as rider, of 2 of role taxi none fits: true is DISTANCE(taxi, rider) <= 800 for 2, taxi.seats >= rider.party for 0"
+        "r2 is in no group: as rider, of 2 of role taxi none fits: 2 satisfy DISTANCE(taxi, rider) <= 800, and none of these taxi.seats >= rider.party"
     );
     assert_eq!((&why["groups"], &why["roles"][0]["consistent"]), (&json!(0), &json!(false)));
     let why = http.get("/v1/groups/pickup/objects/r1").await.expect(200).json();

@@ -57,9 +57,9 @@ export interface ExplainedRole {
 export interface ExplainedPartners {
   /** The other role. */
   readonly role: string;
-  /** Its candidates that satisfy the conditions over it alone. */
+  /** Its candidates. */
   readonly candidates: number;
-  /** How many of them each condition over both roles leaves by itself. */
+  /** How many of them each condition over it alone and over both roles leaves by itself. */
   readonly left: readonly { readonly where: string; readonly candidates: number }[];
   /** How many all of these leave. */
   readonly fitting: number;

@@ -74,9 +74,9 @@ pub struct ExplainedRole {
 pub struct ExplainedPartners {
     /// The other role.
     pub role: String,
-    /// Its candidates that satisfy the conditions over it alone.
+    /// Its candidates.
     pub candidates: u64,
-    /// How many of them each condition over both roles leaves by itself.
+    /// How many of them each condition over it alone and over both roles leaves by itself.
     pub left: Vec<ConditionLeaves>,
     /// How many all of these leave.
     pub fitting: u64,

@@ -195,6 +195,10 @@ impl Pool {
     }
 
     /// Slots of those that fit.
+    pub(super) fn occupied(&self) -> impl Iterator<Item = Slot> {
+        (0..).zip(&self.objects).filter(|(_, id)| **id != VACANT).map(|(slot, _)| slot)
+    }
+
     pub(super) fn fitting(&self) -> impl Iterator<Item = Slot> {
         (0..).zip(&self.fits).filter(|(_, fits)| **fits).map(|(slot, _)| slot)
     }

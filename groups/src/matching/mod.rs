@@ -115,14 +115,25 @@ pub struct Standing {
 pub struct Partners {
     /// The other role.
     pub role: usize,
-    /// Its candidates that satisfy the conditions over it alone; the object itself does not count.
+    /// Its candidates; the object itself does not count.
     pub candidates: usize,
-    /// Each condition over both roles, by its place in the definition, and how many of these it alone leaves.
-    pub left: Vec<(usize, usize)>,
-    /// How many all of them leave.
+    /// The conditions over the other role alone and over both roles, in the order of the definition.
+    pub left: Vec<Left>,
+    /// How many candidates all of them leave.
     pub fitting: usize,
     /// How many of those are consistent.
     pub consistent: usize,
+}
+
+/// What a condition leaves of the candidates of a role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The condition, by its place in the definition.
+    pub condition: usize,
+    /// How many candidates it leaves by itself.
+    pub alone: usize,
+    /// How many it leaves together with those before it.
+    pub together: usize,
 }
 
 impl RoleSet {

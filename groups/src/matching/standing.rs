@@ -3,7 +3,7 @@
 use super::candidates::{Candidates, Id};
 use super::definition::{Cast, ROLES_MAX};
 use super::plan::Arm;
-use super::{Partners, Standing};
+use super::{Left, Partners, Standing};
 
 impl Candidates {
     /// How an object stands in one of its roles.
@@ -24,10 +24,13 @@ impl Candidates {
 
     fn partners<'a>(&'a self, id: Id, arm: &Arm, mut cast: Cast<'a>) -> Partners {
         let pool = &self.pools[arm.other];
-        let mut left: Vec<_> = arm.conditions.iter().map(|idx| (*idx, 0)).collect();
-        left.sort_unstable();
+        let own = &self.plan.roles[arm.other].own;
+        let conditions = own.iter().chain(&arm.conditions);
+        let mut left: Vec<_> =
+            conditions.map(|condition| Left { condition: *condition, alone: 0, together: 0 }).collect();
+        left.sort_unstable_by_key(|left| left.condition);
         let (mut candidates, mut fitting, mut consistent) = (0, 0, 0);
-        for slot in pool.fitting() {
+        for slot in pool.occupied() {
             let other = pool.object(slot);
             if other == id {
                 continue;
@@ -35,10 +38,12 @@ impl Candidates {
             candidates += 1;
             cast[arm.other] = Some(self.objects.get(other).subject(other));
             let mut fits = true;
-            for (idx, count) in &mut left {
-                let holds = self.definition.conditions[*idx].joins(&cast);
-                *count += usize::from(holds);
+            for Left { condition, alone, together } in &mut left {
+                let one = &self.definition.conditions[*condition];
+                let holds = if own.contains(condition) { one.holds(&cast) } else { one.joins(&cast) };
+                *alone += usize::from(holds);
                 fits &= holds;
+                *together += usize::from(fits);
             }
             fitting += usize::from(fits);
             consistent += usize::from(fits && pool.is_consistent(slot));

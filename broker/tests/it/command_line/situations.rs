@@ -27,7 +27,7 @@ async fn an_object_is_said_to_be_in_groups_or_in_none() {
         .await
     };
     let alone = why("r2").await;
-    let sentence = "r2 is in no group: as rider, of 1 of role taxi none fits: true is DISTANCE(taxi, rider) <= 800 for 0";
+    let sentence = "r2 is in no group: as rider, of 1 of role taxi none fits: none satisfies DISTANCE(taxi, rider) <= 800";
     assert_eq!((&alone["why"], &alone["roles"][0]["role"]), (&json!(sentence), &json!("rider")));
     // What it answered is the broker's answer, on a line.
     assert_eq!(why("r/1").await["groups"], 1);

@@ -66,9 +66,9 @@ class ExplainedPartners(TypedDict):
     role: str
     """The other role."""
     candidates: int
-    """Its candidates that satisfy the conditions over it alone."""
+    """Its candidates."""
     left: list[ConditionLeaves]
-    """How many of them each condition over both roles leaves by itself."""
+    """How many of them each condition over it alone and over both roles leaves by itself."""
     fitting: int
     """How many all of these leave."""
     consistent: int

@@ -1,6 +1,6 @@
 //! Small cases, written out.
 
-use groups::matching::{Bounds, Matching, Partners, RoleSet, Standing};
+use groups::matching::{Bounds, Left, Matching, Partners, RoleSet, Standing};
 use matcher::World;
 
 use super::world::{Written, at, shown};
@@ -87,15 +87,18 @@ fn what_stands_in_the_way_is_told() {
     }
     pickup.put("r7", RIDER, at([0.0, 0.0], &[("party", 4.0)])).expect("few");
     // Two taxis are near, one is large enough, and none is both.
-    let partners =
-        vec![Partners { role: 0, candidates: 3, left: vec![(0, 2), (1, 1)], fitting: 0, consistent: 0 }];
+    let left =
+        vec![Left { condition: 0, alone: 2, together: 2 }, Left { condition: 1, alone: 1, together: 0 }];
+    let partners = vec![Partners { role: 0, candidates: 3, left, fitting: 0, consistent: 0 }];
     let expected = Standing { role: 1, failed: Vec::new(), is_consistent: false, partners };
     assert_eq!(pickup.why("r7"), [expected]);
     pickup.put("r7", RIDER, at([0.0, 0.0], &[("party", 9.0)])).expect("few");
     assert_eq!(pickup.why("r7")[0].failed, [2]);
+    let partners = &pickup.why("t1")[0].partners[0];
+    assert_eq!(partners.candidates, 1);
     assert_eq!(
-        pickup.why("t1")[0].partners[0].candidates,
-        0,
+        partners.left.last(),
+        Some(&Left { condition: 2, alone: 0, together: 0 }),
         "a rider that does not fit is nobody's partner"
     );
     assert_eq!(pickup.why("nobody"), []);

@@ -190,8 +190,9 @@ fn what_stands_in_the_way_adds_up() {
                 assert_eq!(standing.is_consistent, standing.failed.is_empty() && is_supported, "seed {seed}");
                 consistent[standing.role] += usize::from(standing.is_consistent);
                 for partners in &standing.partners {
-                    let least = partners.left.iter().map(|(_, left)| *left).min().expect("a condition");
+                    let least = partners.left.iter().map(|left| left.alone).min().expect("a condition");
                     assert!(partners.consistent <= partners.fitting && partners.fitting <= least);
+                    assert_eq!(partners.left.last().map(|left| left.together), Some(partners.fitting));
                     assert!(least <= partners.candidates);
                 }
             }
