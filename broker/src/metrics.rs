@@ -79,6 +79,8 @@ pub(crate) struct Metrics {
     pub(crate) push_dropped: Tally,
     pub(crate) push_over: Tally,
     pub(crate) push_gone: Tally,
+    pub(crate) routes_found: Tally,
+    pub(crate) routes_refused: Tally,
     live_objects: Gauge,
     pub(crate) queue_depths: Vec<Gauge>,
     pub(crate) ingest: Histogram,
@@ -364,6 +366,16 @@ impl Metrics {
             push_gone: names.tally(
                 "nearcast_push_subscriptions_ended_total",
                 "Push subscriptions that their push service has ended.",
+                &[],
+            ),
+            routes_found: names.tally(
+                "nearcast_route_areas_moved_total",
+                "Areas along routes that were put elsewhere.",
+                &[],
+            ),
+            routes_refused: names.tally(
+                "nearcast_route_areas_refused_total",
+                "Areas along routes that found no room (routes.client_bytes, routes.tenant_bytes) and are nowhere.",
                 &[],
             ),
             live_objects: names.gauge("nearcast_live_objects", "Live objects.", NO_LABELS),

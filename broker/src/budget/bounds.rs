@@ -58,8 +58,20 @@ impl Bounds {
             what: "bytes of pages of live events for one client",
             setting: "limits.page_bytes_per_client",
         };
+        let routes_of_client = Bound {
+            allotment: Allotment::of(config.routes.client_bytes),
+            what: "bytes of areas along routes for one client",
+            setting: "routes.client_bytes",
+        };
+        let routes_of_tenant = Bound {
+            allotment: Allotment::of(config.routes.tenant_bytes),
+            what: "bytes of areas along routes for one tenant",
+            setting: "routes.tenant_bytes",
+        };
         Self::default()
             .with(Level::Client, Kind::Documents, documents)
+            .with(Level::Client, Kind::Routes, routes_of_client)
+            .with(Level::Tenant, Kind::Routes, routes_of_tenant)
             .with(Level::Broker, Kind::LiveEvents, live)
             .with(Level::Tenant, Kind::LiveEvents, live_of_tenant)
             .with(Level::Broker, Kind::Pages, pages)

@@ -40,6 +40,8 @@ pub(crate) enum Kind {
     Surveys,
     /// Pages of live events on their way to askers.
     Pages,
+    /// Areas along routes.
+    Routes,
 }
 
 /// All accounts. A clone is another handle to the same.
@@ -65,7 +67,7 @@ impl Kind {
     const COUNT: usize = Self::ALL.len();
 
     /// All kinds.
-    pub(crate) const ALL: [Self; 9] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Answers,
         Self::Outbox,
         Self::Kept,
@@ -75,6 +77,7 @@ impl Kind {
         Self::Documents,
         Self::Surveys,
         Self::Pages,
+        Self::Routes,
     ];
 
     /// Its name in figures.
@@ -89,6 +92,7 @@ impl Kind {
             Self::Documents => "documents",
             Self::Surveys => "surveys",
             Self::Pages => "pages",
+            Self::Routes => "routes",
         }
     }
 }

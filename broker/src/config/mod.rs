@@ -401,6 +401,8 @@ pub struct Privacy {
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Routes {
     pub streets: String,
+    pub client_bytes: u64,
+    pub tenant_bytes: u64,
 }
 
 /// Section `console`.

@@ -160,8 +160,9 @@ impl WsSession {
             }
             app.subscriptions.parse_members(&id, members)?.on_behalf(principal.behalf()).map(Box::new)
         };
-        let (subscription, change) =
+        let (mut subscription, change) =
             self.app.admission.read(&self.publisher, &self.client, bytes, read).await?;
+        self.app.lay_routes(&self.client, &mut subscription, None).await?;
         if self.outbox.is_closing() {
             // The client may have been deleted while this was held back.
             return Ok(Answer::Silence);

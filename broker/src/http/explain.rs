@@ -14,7 +14,7 @@ use super::body::{self, Bound};
 use super::path::{self, Permitted};
 use super::{App, error};
 use crate::admission::ClientLimiter;
-use crate::ingest::explain::{AskedEvent, QuestionReader};
+use crate::ingest::explain::{AskedEvent, AskedSubscription, QuestionReader};
 use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::shard::Command;
@@ -48,9 +48,16 @@ pub(crate) async fn explain(
         reader.parse(body::text(&body)?).map(Box::new)
     };
     let payer = principal.payer();
-    let (question, _change) = app.admission.read(&publisher, &payer, bytes, read).await?;
+    let (mut question, _change) = app.admission.read(&publisher, &payer, bytes, read).await?;
     let client = path::client_name_in_document(&app, &principal, &question.client)?;
     let to_itself = principal.is_client(tenant::outside(&client));
+    let from = question.position;
+    if let AskedSubscription::Told { prepared, .. } = &mut question.subscription
+        && (to_itself || from.is_some())
+    {
+        let laid = app.lay_routes(&client, prepared, from).await;
+        laid.map_err(|refusal| refusal.below("/subscription"))?;
+    }
     let checks = match &question.event {
         AskedEvent::Told { rehearsed, observed, .. } => {
             app.situations.explain(principal.behalf(), rehearsed, observed).await

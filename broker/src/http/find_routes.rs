@@ -7,14 +7,20 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
+use matcher::geo::Position;
 use serde::Serialize;
-use wire::FoundRoute;
+use wire::{Fault, FoundRoute};
 
 use super::body::{self, Bound, Format, Parts};
+use super::path::Permitted;
 use super::{App, error};
 use crate::ingest::route::RouteQuestion;
+use crate::ingest::subscription::{Prepared, RouteArea};
 use crate::model::error::ApiError;
+use crate::model::tenant;
 use crate::routing::Streets;
+use crate::sessions::Located;
+use crate::shard::Command;
 
 /// Questions of one request, at most.
 const QUESTIONS_MAX: usize = 1_000;
@@ -22,6 +28,41 @@ const QUESTIONS_MAX: usize = 1_000;
 const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 
 impl App {
+    /// Lays areas along the routes from where the client is, or from another place: before the subscription is installed, so that nobody
+    /// waits for that.
+    ///
+    /// # Errors
+    /// Routes that cannot be found, each with its place in the document.
+    pub(super) async fn lay_routes(
+        &self,
+        client: &Arc<str>,
+        prepared: &mut Prepared,
+        from: Option<Position>,
+    ) -> Result<(), ApiError> {
+        if prepared.routes.is_empty() {
+            return Ok(());
+        }
+        let Some(streets) = &self.streets else {
+            let fault = |route: &RouteArea| Fault {
+                pointer: format!("/filters/{}/area/route", route.filter),
+                detail: "this broker knows no streets (routes.streets)".to_owned(),
+            };
+            return Err(ApiError::Invalid(prepared.routes.iter().map(fault).collect()));
+        };
+        let from = match from {
+            Some(from) => Some(from),
+            None => {
+                let confinement = prepared.confinement.clone();
+                let locate = |client, reply| Command::Locate { client, to_itself: true, confinement, reply };
+                match self.shards.ask(client, locate).await?? {
+                    Located::At { position, .. } => Some(position),
+                    Located::Nowhere | Located::Withheld => None,
+                }
+            }
+        };
+        streets.lay(tenant::split(client).0.into(), from, prepared).await
+    }
+
     fn streets(&self) -> Result<&Arc<Streets>, ApiError> {
         self.streets.as_ref().ok_or(ApiError::NoStreets)
     }
@@ -42,10 +83,12 @@ impl App {
 )]
 pub(crate) async fn find(
     State(app): State<Arc<App>>,
+    Permitted(principal): Permitted,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
+    let tenant: Arc<str> = principal.behalf().tenant_name().into();
     let arrived = Instant::now();
     let streets = app.streets()?;
     let limits = &app.config.limits;
@@ -58,7 +101,8 @@ pub(crate) async fn find(
         };
         let body = body::document(&app, &headers, body, bound).await?;
         let question = RouteQuestion::parse(body::text(&body)?)?;
-        let found = streets.find(vec![question], arrived).await?.pop().unwrap_or(Err(ApiError::Late))?;
+        let found =
+            streets.find(tenant, vec![question], arrived).await?.pop().unwrap_or(Err(ApiError::Late))?;
         return Ok(error::json(StatusCode::OK, text(&found)));
     }
     let bytes = (QUESTIONS_MAX * limits.position_bytes) as u64;
@@ -71,7 +115,7 @@ pub(crate) async fn find(
         return Err(ApiError::BadRequest(format!("a request has at most {QUESTIONS_MAX} questions")));
     }
     let questions = read.iter().filter_map(|question| question.as_ref().ok().copied()).collect();
-    let mut found = streets.find(questions, arrived).await?.into_iter();
+    let mut found = streets.find(tenant, questions, arrived).await?.into_iter();
     let answers = read.into_iter().map(|question| match question {
         Ok(_) => found.next().unwrap_or(Err(ApiError::Late)),
         Err(refusal) => Err(refusal),

@@ -42,7 +42,8 @@ pub(crate) async fn put(
     let read = move || {
         reader.subscriptions.parse(&id, body::text(&body)?)?.on_behalf(principal.behalf()).map(Box::new)
     };
-    let (subscription, change) = app.admission.read(&publisher, &client, bytes, read).await?;
+    let (mut subscription, change) = app.admission.read(&publisher, &client, bytes, read).await?;
+    app.lay_routes(&client, &mut subscription, None).await?;
     let install = |client, reply| Command::Install {
         client,
         subscription,

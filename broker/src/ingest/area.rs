@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use matcher::area::{Area, Corridor, Polygon};
 use matcher::geo::{Position, Radius, World};
 use matcher::live::Nearest;
-use wire::Fault;
+use wire::{Fault, RouteBy};
 
 use super::json::{self, Members};
 use super::{near, place, position};
@@ -18,15 +18,42 @@ pub(crate) struct AreaBounds {
     pub(crate) nearest: u32,
 }
 
-/// Reads one of the four forms of an area, and how many of the nearest objects there count; of everywhere, where it
+/// An area as it was read.
+#[derive(Debug)]
+pub(crate) struct AreaRead {
+    pub(crate) area: Area,
+    pub(crate) nearest: Nearest,
+    /// Where a route leads from the client that the area is to lie along. The area is a corridor that is nowhere as yet.
+    pub(crate) route: Option<RouteTo>,
+}
+
+/// The end of a route that begins where a client is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RouteTo {
+    pub(crate) to: Position,
+    pub(crate) by: RouteBy,
+}
+
+/// Reads one of the five forms of an area, and how many of the nearest objects there count; of everywhere, where it
 /// says no more than that.
-pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Area, Nearest), ApiError> {
+pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<AreaRead, ApiError> {
     let mut members = Members::parse(text)?;
     let mut faults = Vec::new();
     let nearest = members.take("nearest").map(|text| nearest(text, bounds));
     let radius = members.take("radius_m").map(|text| radius(world, text));
+    let route = members.take("route");
     let forms = (members.take("center"), members.take("polygon"), members.take("corridor"));
+    let mut leads = None;
     let area = match (forms, radius) {
+        ((None, None, None), Some(radius)) if route.is_some() => radius.and_then(|radius| {
+            let led = route_to(world, route.unwrap_or_default(), &mut faults)?;
+            leads = Some(led);
+            Ok(Area::Corridor(Box::new(Corridor::nowhere(world, &led.to, radius))))
+        }),
+        ((None, None, None), None) if route.is_some() => {
+            Err(fault("/radius_m", "must be there: a number of metres"))
+        }
+        _ if route.is_some() => Err(fault("", FORMS)),
         ((None, None, None), None) if nearest.is_some() => Ok(Area::Everywhere),
         ((None, None, None), Some(radius)) => radius.map(Area::Following),
         ((Some(centre), None, None), Some(radius)) => position::coordinates(world, centre, "/center")
@@ -41,11 +68,7 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Are
             Err(fault("/radius_m", "must be there: a number of metres"))
         }
         ((None, Some(_), None), Some(_)) => Err(fault("/radius_m", "a polygon has no radius")),
-        _ => Err(fault(
-            "",
-            "must be one of {\"radius_m\"}, {\"center\", \"radius_m\"}, {\"polygon\"} and {\"corridor\", \"radius_m\"}, \
-             with \"nearest\" or without, or {\"nearest\"}",
-        )),
+        _ => Err(fault("", FORMS)),
     };
     let area = area.map_err(|fault| faults.push(fault));
     let nearest = nearest.transpose().map_err(|fault| faults.push(fault));
@@ -55,9 +78,34 @@ pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<(Are
     }
     members.refuse_rest("", &near::AREA, 0, &mut faults);
     match (area, nearest) {
-        (Ok(area), Ok(nearest)) if faults.is_empty() => Ok((area, nearest)),
+        (Ok(area), Ok(nearest)) if faults.is_empty() => Ok(AreaRead { area, nearest, route: leads }),
         _ => Err(ApiError::Invalid(faults)),
     }
+}
+
+const FORMS: &str = "must be one of {\"radius_m\"}, {\"center\", \"radius_m\"}, {\"polygon\"}, {\"corridor\", \"radius_m\"} and \
+                     {\"route\", \"radius_m\"}, with \"nearest\" or without, or {\"nearest\"}";
+
+/// Reads `{"to", "by"}`. One fault is given back, further ones are put beside it.
+fn route_to(world: World, text: &str, faults: &mut Vec<Fault>) -> Result<RouteTo, Fault> {
+    if world != World::Geodetic {
+        return Err(fault(
+            "/route",
+            "routes are on the globe only, and this broker's world is planar (server.world)",
+        ));
+    }
+    let Ok(mut members) = Members::parse(text) else {
+        return Err(fault("/route", "must be an object with \"to\": longitude and latitude"));
+    };
+    let by = members
+        .take("by")
+        .map(|text| json::read(text, "/route/by", "\"duration\" or \"length\""))
+        .transpose()?
+        .unwrap_or_default();
+    let to = members.take("to").ok_or_else(|| fault("/route/to", "must be there: longitude and latitude"))?;
+    let to = position::coordinates(world, to, "/route/to")?;
+    members.refuse_rest("/route", &near::ROUTE_AREA, 0, faults);
+    Ok(RouteTo { to, by })
 }
 
 fn fault(pointer: &str, detail: impl Into<String>) -> Fault {
@@ -163,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn the_four_forms_exclude_each_other() {
-        let parse = |text| parse(World::Geodetic, text, BOUNDS).map(|(area, _)| area);
+    fn the_forms_exclude_each_other() {
+        let parse = |text| parse(World::Geodetic, text, BOUNDS).map(|read| read.area);
         assert!(matches!(parse(r#"{"radius_m":5}"#), Ok(Area::Following(_))));
         assert!(matches!(parse(r#"{"radius_m":5,"center":[1,2]}"#), Ok(Area::Circle { .. })));
         let ring = "[[0,0],[1,0],[1,1],[0,0]]";
@@ -190,7 +238,7 @@ mod tests {
             String::new(),
         ] {
             for count in [1, 20] {
-                let (area, nearest) =
+                let AreaRead { area, nearest, .. } =
                     parse(World::Geodetic, &format!("{{{form}\"nearest\":{count}}}"), BOUNDS).unwrap();
                 assert_eq!(nearest, NonZeroU32::new(count));
                 assert_eq!(area == Area::Everywhere, form.is_empty());
@@ -200,10 +248,32 @@ mod tests {
             }
         }
         let plain = parse(World::Geodetic, r#"{"radius_m":5,"nearest":null}"#, BOUNDS);
-        assert_eq!(plain.unwrap().1, None);
+        assert_eq!(plain.unwrap().nearest, None);
         check(r#"{"nearest":null}"#, "");
         check(r#"{"radius_m":-1,"nearest":0}"#, "/radius_m");
         check(r#"{"center":[1,2],"nearest":3}"#, "/radius_m");
+    }
+
+    #[test]
+    fn a_route_has_an_end_and_is_nowhere_at_first() {
+        let read = |text| parse(World::Geodetic, text, BOUNDS).unwrap();
+        for (text, by) in [
+            (r#"{"route":{"to":[9,45]},"radius_m":200}"#, RouteBy::Duration),
+            (r#"{"radius_m":200,"route":{"by":"length","to":[9,45]},"nearest":3}"#, RouteBy::Length),
+        ] {
+            let AreaRead { area, route, .. } = read(text);
+            assert!(matches!(area, Area::Corridor(corridor) if corridor.is_nowhere()));
+            assert_eq!(route.map(|route| (route.to.x(), route.to.y(), route.by)), Some((9.0, 45.0, by)));
+        }
+        check(r#"{"route":{"to":[9,45]}}"#, "/radius_m");
+        check(r#"{"route":{},"radius_m":5}"#, "/route/to");
+        check(r#"{"route":[9,45],"radius_m":5}"#, "/route");
+        check(r#"{"route":{"to":[9,95]},"radius_m":5}"#, "/route/to");
+        check(r#"{"route":{"to":[9,45],"by":"speed"},"radius_m":5}"#, "/route/by");
+        check(r#"{"route":{"to":[9,45],"from":[9,45]},"radius_m":5}"#, "/route/from");
+        check(r#"{"route":{"to":[9,45]},"radius_m":5,"center":[9,45]}"#, "");
+        let planar = parse(World::Planar, r#"{"route":{"to":[9,45]},"radius_m":5}"#, BOUNDS);
+        assert!(matches!(planar, Err(ApiError::Invalid(faults)) if faults[0].pointer == "/route"));
     }
 
     #[test]

@@ -126,6 +126,12 @@ pub(crate) const ROUTE: Vocabulary = Vocabulary {
     ],
 };
 
+/// Members of the route of an area.
+pub(crate) const ROUTE_AREA: Vocabulary = Vocabulary {
+    known: &["to", "by"],
+    synonyms: &[("end", "to"), ("destination", "to"), ("coordinates", "to")],
+};
+
 /// Members of what a rule set says of constraints that are published.
 pub(crate) const PUBLICATION: Vocabulary = Vocabulary {
     known: &["at", "properties", "key", "ttl_s"],
@@ -155,7 +161,7 @@ pub(crate) const FILTER: Vocabulary = Vocabulary {
 
 /// Members of an area.
 pub(crate) const AREA: Vocabulary = Vocabulary {
-    known: &["radius_m", "center", "polygon", "corridor", "nearest"],
+    known: &["radius_m", "center", "polygon", "corridor", "route", "nearest"],
     synonyms: &[
         ("radius", "radius_m"),
         ("radiuskm", "radius_m"),

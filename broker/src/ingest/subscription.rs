@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use matcher::area::{Area, Polygon};
+use matcher::area::{Area, Corridor, Polygon};
 use matcher::condition::Condition;
-use matcher::geo::World;
+use matcher::geo::{Radius, World};
 use matcher::live::{Interest, Nearest};
 use matcher::subscription::Filter;
 use serde_json::value::RawValue;
 use wire::Fault;
 
-use super::area::{self, AreaBounds};
+use super::area::{self, AreaBounds, AreaRead, RouteTo};
 use super::interest::{self, InterestBounds};
 use super::json::{self, Members};
 use super::near;
@@ -20,6 +20,7 @@ use crate::config::Limits;
 use crate::cql2_json;
 use crate::model::delivery::OverflowName;
 use crate::model::error::{ApiError, quoted as quoted_part};
+use crate::model::way::Way;
 
 /// A checked subscription.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct Prepared {
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// For each filter, the number of the nearest objects in its area that count.
     pub(crate) nearest: Vec<Nearest>,
+    /// The routes along which areas are to lie.
+    pub(crate) routes: Vec<RouteArea>,
     /// How many constraints the filters have in their normal form.
     pub(crate) constraints: u64,
     /// The events or transitions that the client is told of.
@@ -49,6 +52,17 @@ pub(crate) struct Prepared {
     pub(crate) situation: Option<StoredSituation>,
 }
 
+/// An area along a route from the client.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteArea {
+    /// The filter whose area it is.
+    pub(crate) filter: usize,
+    pub(crate) to: RouteTo,
+    pub(crate) radius: Radius,
+    /// Where it leads, once that is found.
+    pub(crate) way: Option<Arc<Way>>,
+}
+
 /// A situation as it stands beside the subscription that brings its inputs.
 #[derive(Clone, Debug)]
 pub(crate) struct StoredSituation {
@@ -63,6 +77,15 @@ pub(crate) const SITUATION: &str = "situation";
 pub(crate) const PAUSED: &str = "paused";
 
 impl Prepared {
+    /// Puts an area along a way that was found.
+    pub(crate) fn lay(&mut self, index: usize, way: Arc<Way>, corridor: Corridor) {
+        let Some(route) = self.routes.get_mut(index) else { return };
+        route.way = Some(way);
+        if let Some(filter) = self.filters.get_mut(route.filter) {
+            filter.area = Area::Corridor(Box::new(corridor));
+        }
+    }
+
     /// Narrows the subscription to the events of one tenant, and of these to the events that a token is confined to. What is
     /// told of it does not change.
     pub(crate) fn on_behalf(mut self, behalf: Behalf<'_>) -> Result<Self, ApiError> {
@@ -161,11 +184,15 @@ impl SubscriptionReader {
         members.refuse_rest("", &near::SUBSCRIPTION, 0, &mut faults);
         let mut filters = Vec::with_capacity(texts.len());
         let mut nearest = Vec::with_capacity(texts.len());
+        let mut routes = Vec::new();
         let mut documents = Vec::with_capacity(texts.len());
         for (index, text) in texts.into_iter().enumerate() {
             match self.filter(text.get(), &format!("/filters/{index}"), &mut faults)? {
                 Some(read) => {
                     self.check_counting(&nearest, read.nearest, index, &mut faults);
+                    if let (Some(to), Some(radius)) = (read.route, read.filter.area.radius()) {
+                        routes.push(RouteArea { filter: filters.len(), to, radius, way: None });
+                    }
                     filters.push(read.filter);
                     nearest.push(read.nearest);
                     documents.push(read.document);
@@ -196,6 +223,7 @@ impl SubscriptionReader {
             filters,
             confinement: None,
             nearest,
+            routes,
             interest,
             durable,
             overflow,
@@ -246,7 +274,8 @@ impl SubscriptionReader {
         pointer: &str,
         faults: &mut Vec<Fault>,
     ) -> Result<Option<(Filter, String)>, ApiError> {
-        let Some(FilterRead { filter, nearest, document }) = self.filter(text, pointer, faults)? else {
+        let Some(FilterRead { filter, nearest, route, document }) = self.filter(text, pointer, faults)?
+        else {
             return Ok(None);
         };
         let mut refuse = |member: &str, detail: &str| {
@@ -254,6 +283,8 @@ impl SubscriptionReader {
         };
         if matches!(filter.area, Area::Following(_)) {
             refuse("area", "needs a `center`: there is no client that the area could follow");
+        } else if route.is_some() {
+            refuse("area", "cannot lie along a route: there is no client from which it could lead");
         } else if nearest.is_some() {
             refuse("area", "cannot count the nearest: that is for subscriptions");
         } else if filter.condition.reads_client() {
@@ -288,7 +319,7 @@ impl SubscriptionReader {
         let faults_before = faults.len();
         let mut document = Vec::new();
         let area = match members.take("area") {
-            None => Some((Area::Everywhere, None)),
+            None => Some(AreaRead { area: Area::Everywhere, nearest: None, route: None }),
             Some(text) => {
                 document.push(format!("\"area\":{text}"));
                 match area::parse(self.world, text, self.area_bounds()) {
@@ -311,12 +342,13 @@ impl SubscriptionReader {
             },
         };
         members.refuse_rest(pointer, &near::FILTER, faults_before, faults);
-        let (Some((area, nearest)), Some(condition), true) = (area, condition, faults.len() == faults_before)
+        let (Some(AreaRead { area, nearest, route }), Some(condition), true) =
+            (area, condition, faults.len() == faults_before)
         else {
             return Ok(None);
         };
         let filter = Filter { area, condition };
-        Ok(Some(FilterRead { filter, nearest, document: format!("{{{}}}", document.join(",")) }))
+        Ok(Some(FilterRead { filter, nearest, route, document: format!("{{{}}}", document.join(",")) }))
     }
 
     fn condition(&self, text: &str, pointer: &str) -> Result<Condition, Fault> {
@@ -336,6 +368,7 @@ impl SubscriptionReader {
 struct FilterRead {
     filter: Filter,
     nearest: Nearest,
+    route: Option<RouteTo>,
     /// The document in its normalised form.
     document: String,
 }

@@ -13,3 +13,4 @@ pub(crate) mod record;
 pub(crate) mod sent_offsets;
 pub(crate) mod tenant;
 pub(crate) mod warning;
+pub(crate) mod way;

@@ -109,10 +109,10 @@ pub async fn run_with(
     let served = serve(&listener, &front, taking_up, has_data, &shutdown, &tell).await;
     drop(listener);
     let deadline = Instant::now() + grace;
-    let mut courier = None;
+    let mut beside = Vec::new();
     let ended = match served {
-        Ok(Some(TakenUp { app, threads, courier: running })) => {
-            courier = running;
+        Ok(Some(TakenUp { app, threads, courier, finding })) => {
+            beside.extend(courier.into_iter().chain(finding));
             drain(&app).await;
             join(&app, threads).await
         }
@@ -127,8 +127,8 @@ pub async fn run_with(
     if let Some(following) = following {
         let _ = following.await;
     }
-    if let Some(courier) = courier {
-        let _ = courier.await;
+    for task in beside {
+        let _ = task.await;
     }
     if let Some(export) = export {
         export.finish(deadline).await;

@@ -17,6 +17,7 @@ use crate::http::App;
 use crate::ingest::feature::FeatureReader;
 use crate::model::error::ApiError;
 use crate::push::{Forget, Push};
+use crate::routing::{TellRoutes, Wayfinder};
 use crate::sessions::{Restored, Sessions, Shared};
 use crate::shard::{Command, Shards};
 use crate::shutdown::Ending;
@@ -41,6 +42,8 @@ pub(super) struct TakenUp {
     pub(super) threads: Vec<JoinHandle<Sessions>>,
     /// The courier of push messages, which goes on until the broker has ended.
     pub(super) courier: Option<Task<()>>,
+    /// What finds areas along routes, likewise.
+    pub(super) finding: Option<Task<()>>,
 }
 
 impl Recovery {
@@ -94,9 +97,14 @@ impl Recovery {
         let (push, waiting) = push.transpose()?.unzip();
         shared.push.clone_from(&push);
         self.note(RESTORING, 0, recovered.clients.len() as u64);
-        let mut restored = Restored::read(recovered, config, &features, shared.metrics.started)?;
+        shared.wayfinder = streets.as_ref().map(|streets| Wayfinder::new(Arc::clone(streets)));
+        let mut restored =
+            Restored::read(recovered, config, &features, streets.as_deref(), shared.metrics.started)?;
         let situations = std::mem::take(&mut restored.situations);
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
+        let wayfinder = shared.wayfinder.clone();
+        let finding = wayfinder.map(|wayfinder| wayfinder.run(tell_routes_in(&shards), ending.ended.clone()));
+        let finding = finding.map(tokio::spawn);
         let courier = push.zip(waiting).map(|(push, waiting)| push.courier(waiting, forget_in(&shards)));
         let courier = courier.map(|courier| tokio::spawn(courier.run(ending.ended.clone())));
         let app = App::new(
@@ -109,7 +117,7 @@ impl Recovery {
             ending,
         );
         app.situations.restore(situations);
-        Ok(Some(TakenUp { app, threads, courier }))
+        Ok(Some(TakenUp { app, threads, courier, finding }))
     }
 
     fn open(&self, settings: &config::Store, world: config::WorldName) -> anyhow::Result<(Store, Recovered)> {
@@ -138,6 +146,15 @@ impl Recovery {
         );
         Ok((store, recovered))
     }
+}
+
+/// How the shards are told of areas along routes.
+fn tell_routes_in(shards: &Shards) -> TellRoutes {
+    let shards = shards.clone();
+    Arc::new(move |shard, news| {
+        let shards = shards.clone();
+        Box::pin(async move { shards.tell_route(shard, news).await })
+    })
 }
 
 /// How the courier removes a push subscription that is over from its client.

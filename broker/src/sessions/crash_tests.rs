@@ -174,7 +174,7 @@ impl Running {
         let (store, recovered) = Store::open(&config.store, config::WorldName::Planar, |_| {}).unwrap();
         let shared = Shared::new(&config, 2);
         let features = FeatureReader::new(World::Planar, &config.limits, 1);
-        let restored = Restored::read(recovered, &config, &features, shared.metrics.started).unwrap();
+        let restored = Restored::read(recovered, &config, &features, None, shared.metrics.started).unwrap();
         let mut shards = [0, 1].map(|index| {
             let disk: Box<dyn Disk> = Box::new(store.clone());
             Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), index, 1)

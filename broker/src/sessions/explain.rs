@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use matcher::geo::Position;
+use matcher::area::{Area, Corridor};
+use matcher::geo::{Position, World};
 use matcher::live::{Account, Fix, Interest, Moment, Prospect, Watch};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
+use matcher::violated;
 
+use super::Sessions;
 use super::explanation::{self, Circumstances};
-use super::{Client, Sessions};
 use crate::ingest::Confinement;
 use crate::ingest::explain::{AskedEvent, AskedSubscription, Question};
 use crate::ingest::feature::{Rehearsed, RehearsedLife};
@@ -30,20 +32,35 @@ impl Sessions {
         let position_withheld =
             fix.is_none() && id.is_some_and(|id| self.tracker.fix(ClientId(id)).is_some());
         let told;
-        let (subscription, watch, confinement) = match question.subscription {
+        let (subscription, watch, confinement, routes) = match question.subscription {
             AskedSubscription::Held(held) => {
                 self.check_confinement(name, question.confinement.as_ref())?;
-                let watch = id.and_then(|id| self.watch(id, &held));
+                let number = id.and_then(|id| self.clients.get(id)?.subscriptions.get(&held).copied());
+                let watch = number.and_then(|number| self.tracker.watch(SubscriptionId(number)));
+                let routes = number.map(|number| self.routed_filters(number)).unwrap_or_default();
                 let none = || {
                     ApiError::NotFound(format!("client {} has no subscription {held}", tenant::outside(name)))
                 };
                 let confinement = id.and_then(|id| self.clients.get(id)?.confinement.clone());
-                (Some(held.to_string()), watch.ok_or_else(none)?, confinement)
+                let watch = watch.ok_or_else(none)?;
+                let is_shown = to_itself
+                    || id
+                        .and_then(|id| self.tracker.fix(ClientId(id)))
+                        .is_some_and(|fix| self.shown(fix) == Some(fix.position));
+                let watch = if routes.is_empty() || is_shown {
+                    watch
+                } else {
+                    // How far away the corridor is would say where the client is.
+                    told = without_routes(watch, &routes).within(self.partition(tenant::split(name).0));
+                    &told
+                };
+                (Some(held.to_string()), watch, confinement, routes)
             }
             AskedSubscription::Told { id, prepared } => {
                 let confinement = prepared.confinement.clone();
+                let routes = prepared.routes.iter().map(|route| route.filter).collect();
                 told = watch_of(*prepared).within(self.partition(tenant::split(name).0));
-                (id.map(|id| id.to_string()), &told, confinement)
+                (id.map(|id| id.to_string()), &told, confinement, routes)
             }
         };
         let is_outside = |event| confinement.as_ref().is_some_and(|confinement| !confinement.holds(event));
@@ -71,6 +88,7 @@ impl Sessions {
             position_withheld,
             event,
             transitions,
+            routes,
             hidden_count,
             is_outside,
         };
@@ -106,11 +124,6 @@ impl Sessions {
             }
             (None, None) => (None, None),
         }
-    }
-
-    fn watch(&self, client: u32, subscription: &str) -> Option<&Watch> {
-        let client: &Client = self.clients.get(client)?;
-        self.tracker.watch(SubscriptionId(*client.subscriptions.get(subscription)?))
     }
 
     fn live(
@@ -149,6 +162,22 @@ impl Sessions {
         let account = self.tracker.account_of(watch, fix, &rehearsed.event, prospect);
         (account, lives_for(id, rehearsed.life.as_ref().map(|life| life.ttl)))
     }
+}
+
+/// A subscription whose areas along routes are nowhere.
+fn without_routes(watch: &Watch, routes: &[usize]) -> Watch {
+    let mut filters = watch.filters().to_vec();
+    let Ok(origin) = World::Geodetic.position(&[0.0, 0.0]) else {
+        violated!("there is such a place");
+        return Watch::new(Subscription { client: ClientId(0), filters }, Vec::new(), *watch.interest());
+    };
+    let nearest = (0..filters.len()).map(|filter| watch.nearest(filter)).collect();
+    for (index, filter) in filters.iter_mut().enumerate() {
+        if let (true, Area::Corridor(corridor)) = (routes.contains(&index), &mut filter.area) {
+            **corridor = Corridor::nowhere(World::Geodetic, &origin, corridor.radius());
+        }
+    }
+    Watch::new(Subscription { client: ClientId(0), filters }, nearest, *watch.interest())
 }
 
 /// A subscription that nobody has made.

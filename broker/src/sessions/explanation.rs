@@ -29,6 +29,8 @@ pub(crate) struct Circumstances {
     pub(crate) event: wire::ExplainedEvent,
     /// Whether the subscription receives transitions.
     pub(crate) transitions: bool,
+    /// The filters whose areas lie along routes.
+    pub(crate) routes: Vec<usize>,
     /// How many constraints stand behind the subscription's own because its client is confined.
     pub(crate) hidden_count: usize,
     /// Whether the event is outside of what the client is confined to.
@@ -47,6 +49,7 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         position_withheld,
         event,
         transitions,
+        routes,
         hidden_count,
         is_outside,
     } = circumstances;
@@ -66,7 +69,10 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         position_withheld,
         event,
         reach: account.parts.reach.as_ref().map(reach),
-        filters: filters.map(|(part, beside)| filter(part, beside, &mut values)).collect(),
+        filters: filters
+            .enumerate()
+            .map(|(index, (part, beside))| filter(part, beside, routes.contains(&index), &mut values))
+            .collect(),
         inside: transitions && account.membership == Membership::Inside,
         checks: Vec::new(),
         derived: None,
@@ -83,11 +89,16 @@ fn reach(part: &ReachPart) -> wire::ExplainedReach {
     }
 }
 
-fn filter(part: &FilterPart, beside: &FilterAccount, values: &mut Values) -> wire::ExplainedFilter {
+fn filter(
+    part: &FilterPart,
+    beside: &FilterAccount,
+    is_routed: bool,
+    values: &mut Values,
+) -> wire::ExplainedFilter {
     let constraints = part.condition.constraints.iter().map(|part| constraint(part, values));
     wire::ExplainedFilter {
         matched: beside.matched,
-        area: area(&part.area, beside),
+        area: area(&part.area, beside, is_routed),
         condition: wire::ExplainedCondition {
             truth: truth(part.condition.truth),
             constraints: constraints.collect(),
@@ -95,13 +106,14 @@ fn filter(part: &FilterPart, beside: &FilterAccount, values: &mut Values) -> wir
     }
 }
 
-fn area(part: &AreaPart, beside: &FilterAccount) -> wire::ExplainedArea {
+fn area(part: &AreaPart, beside: &FilterAccount, is_routed: bool) -> wire::ExplainedArea {
     wire::ExplainedArea {
         form: match part.form {
             Form::Everywhere => wire::AreaForm::Everywhere,
             Form::Following => wire::AreaForm::Following,
             Form::Circle => wire::AreaForm::Circle,
             Form::Polygon => wire::AreaForm::Polygon,
+            Form::Corridor if is_routed => wire::AreaForm::Route,
             Form::Corridor => wire::AreaForm::Corridor,
         },
         holds: part.holds,
@@ -236,6 +248,7 @@ mod tests {
             position_withheld: false,
             event: wire::ExplainedEvent { id: Some("e".into()), live: true, expires_in_s: Some(60.0) },
             transitions: false,
+            routes: Vec::new(),
             hidden_count: 0,
             is_outside: false,
         };

@@ -6,6 +6,7 @@ mod attach;
 mod audit;
 mod commit;
 mod confined;
+mod corridors;
 mod costs;
 mod durable;
 mod eviction;
@@ -53,6 +54,7 @@ use crate::model::tenant;
 use crate::outbox::{Bounds, DeliveryLog, KeptBounds, KeptTotal, Outbox};
 use crate::privacy::Rounding;
 use crate::push::{Push, Subscribed};
+use crate::routing::Wayfinder;
 use crate::store::StoredSession;
 use crate::telemetry::Telemetry;
 use activity::{Activity, Evaluations};
@@ -61,6 +63,7 @@ use audit::Log;
 pub(crate) use audit::{Asked, Known, Remembered, Told};
 use commit::CommitBuffer;
 pub(crate) use commit::{Answer, Disk, Health};
+use corridors::{HeldRoute, Routed};
 pub(crate) use costs::Payer;
 use costs::{Costs, Open, Recent};
 use durable::Durable;
@@ -166,6 +169,12 @@ pub(crate) struct Sessions {
     survey: Option<Survey>,
     /// The sender of push messages.
     push: Option<Arc<Push>>,
+    /// Finds where areas along routes lie.
+    wayfinder: Option<Arc<Wayfinder>>,
+    /// Number of the last question to it.
+    last_asked: u64,
+    /// The number of this shard.
+    shard: usize,
 }
 
 /// State that the sessions of all shards share.
@@ -187,6 +196,8 @@ pub(crate) struct Shared {
     pub(crate) heavy: Arc<Heavy>,
     /// The sender of push messages.
     pub(crate) push: Option<Arc<Push>>,
+    /// Finds where areas along routes lie.
+    pub(crate) wayfinder: Option<Arc<Wayfinder>>,
 }
 
 impl Shared {
@@ -206,6 +217,7 @@ impl Shared {
             shards_count,
             telemetry: None,
             push: None,
+            wayfinder: None,
         }
     }
 }
@@ -279,6 +291,8 @@ struct Client {
     weight: u64,
     /// Where that is much.
     heavy: Option<HeavyClient>,
+    /// Where it has areas along routes.
+    routed: Option<Box<Routed>>,
     /// Its connections.
     readers: Vec<Arc<Outbox>>,
     /// Lists of names of the last deliveries.
@@ -347,6 +361,8 @@ struct Held {
     taken: Taken,
     weight: u64,
     cost: Recent,
+    /// Its areas along routes.
+    routes: Box<[HeldRoute]>,
 }
 
 impl Sessions {
@@ -372,6 +388,7 @@ impl Sessions {
             engine_time,
             heavy,
             push,
+            wayfinder,
             ..
         } = shared.clone();
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
@@ -450,6 +467,9 @@ impl Sessions {
             heavy,
             survey: None,
             push,
+            wayfinder,
+            last_asked: 0,
+            shard: index,
         }
     }
 
@@ -486,6 +506,7 @@ impl Sessions {
             constraints: 0,
             weight: 0,
             heavy: None,
+            routed: None,
             readers: Vec::new(),
             lists: NameLists::default(),
             recipient: None,
@@ -567,10 +588,11 @@ impl Sessions {
     pub(crate) fn forget(&mut self, name: &str) -> bool {
         let Some(client_id) = self.ids.remove(name) else { return false };
         self.charge_open(client_id, Duration::ZERO);
-        let Some(client) = self.clients.remove(client_id) else {
+        let Some(mut client) = self.clients.remove(client_id) else {
             violated!("a client with a number is there");
             return false;
         };
+        self.answer_all(client.routed.take());
         if client.released < client.offset {
             self.drop_waiting(client_id);
         }

@@ -59,6 +59,7 @@ impl Sessions {
         self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
         self.deal();
         self.wake_readers();
+        self.follow_routes(id);
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use matcher::violated;
 use super::allowance::Wanted;
 use super::durable::{Durable, bounds_of};
 use super::findings::{RestoredFindings, told_by_all};
-use super::{Activity, Client, Held, Recent, Sessions, weight};
+use super::{Activity, Client, Held, HeldRoute, Recent, Sessions, weight};
 use crate::budget::Kind;
 use crate::config::{Config, Limits};
 use crate::ingest::feature::{self, FeatureReader};
@@ -25,6 +25,7 @@ use crate::model::record::BodyId;
 use crate::model::tenant;
 use crate::outbox::Keep;
 use crate::push::PushSubscription;
+use crate::routing::Streets;
 use crate::store::{
     Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession, StoredStanding,
     StoredState,
@@ -122,6 +123,7 @@ impl Restored {
         recovered: Recovered,
         config: &Config,
         features: &FeatureReader,
+        streets: Option<&Streets>,
         started: Instant,
     ) -> Result<Self, RestoreError> {
         if !config.wants_tokens() {
@@ -165,6 +167,9 @@ impl Restored {
         let clients = recovered.clients.into_iter();
         let clients = clients.map(|client| RestoredClient::read(client, config, &reader, zones, &mut bodies));
         let mut clients = clients.collect::<Result<Vec<_>, _>>()?;
+        if let Some(streets) = streets {
+            clients.iter_mut().for_each(|client| client.lay_routes(streets));
+        }
         let situations = clients.iter_mut().filter_map(|client| client.situation.take()).collect();
         let findings = clients.iter_mut().filter_map(|client| client.findings.take()).collect();
         Ok(Self {
@@ -246,6 +251,16 @@ impl RestoredClient {
             situation,
             findings,
         })
+    }
+}
+
+impl RestoredClient {
+    /// Finds the routes from where it was, before anything is held against its areas.
+    fn lay_routes(&mut self, streets: &Streets) {
+        let Some((fix, _)) = &self.position else { return };
+        for (prepared, _) in &mut self.subscriptions {
+            streets.lay_again(tenant::split(&self.name).0, &fix.position, prepared);
+        }
     }
 }
 
@@ -454,8 +469,12 @@ impl Sessions {
         prepared: Prepared,
         standings: &[(Arc<str>, StoredStanding)],
     ) {
-        let Prepared { id, filters, nearest, interest, durable, overflow, document, constraints, .. } =
-            prepared;
+        let Prepared {
+            id, filters, nearest, routes, interest, durable, overflow, document, constraints, ..
+        } = prepared;
+        let account = self.clients.get_mut(client_id).map(|client| Arc::clone(client.account(&self.budget)));
+        let routes = account.map(|account| HeldRoute::again(&routes, &filters, &account)).unwrap_or_default();
+        let is_routed = !routes.is_empty();
         let weight = weight(&filters, constraints);
         let subscription = Subscription { client: ClientId(client_id), filters };
         let Some(number) = self.subscriptions.reserve() else {
@@ -499,14 +518,17 @@ impl Sessions {
             taken: self.allowance.take_again(client, wanted),
             weight,
             cost: Recent::default(),
+            routes,
         };
         self.subscriptions.put(number, held);
         self.metrics.subscriptions.raise();
         client.lists.clear();
         client.subscriptions.insert(id, number);
         client.constraints += constraints;
+        self.count_routed(client_id, is_routed, false);
         self.weigh(client_id, weight, 0);
         self.note_constraints(number);
+        self.begin_routes(number);
     }
 
     /// Restores the retained deliveries, and what became of the offsets between them: up to the last loss they count as lost.

@@ -13,7 +13,7 @@ use super::activity::Activity;
 use super::allowance::Wanted;
 use super::costs::Recent;
 use super::surveys::weight;
-use super::{Held, Installed, Payer, Sessions};
+use super::{Held, HeldRoute, Installed, Payer, Sessions};
 use crate::ingest::subscription::{Prepared, quoted};
 use crate::model::error::ApiError;
 use crate::model::problems::{NOWHERE, UNPLACED};
@@ -48,11 +48,13 @@ impl Sessions {
         let prepared_constraints = prepared.constraints;
         let wanted = Wanted { constraints: prepared_constraints, bytes };
         let taken = self.allowance.take(client, wanted, replaced)?;
-        let Prepared { id, filters, nearest, interest, durable, overflow, document, source, .. } = prepared;
+        let Prepared { id, filters, nearest, routes, interest, durable, overflow, document, source, .. } =
+            prepared;
+        let routes = HeldRoute::of(&routes, &filters, client.account(&self.budget))?;
         let source = source.filter(|_| self.ledger.has_disk());
         let warnings = match self.tracker.fix(ClientId(client_id)) {
             Some(_) => Vec::new(),
-            None => nowhere(&filters).into_iter().collect(),
+            None => nowhere(&filters, &routes).into_iter().collect(),
         };
         let mut held = Held {
             client: client_id,
@@ -68,6 +70,7 @@ impl Sessions {
             taken,
             weight: weight(&filters, prepared_constraints),
             cost: Recent::default(),
+            routes,
         };
         let document = held.shown(client.evaluations(&self.evaluations), self.now);
         let subscription = Subscription { client: ClientId(client_id), filters };
@@ -94,11 +97,13 @@ impl Sessions {
             self.now,
             &mut self.effects,
         );
-        let (mut was_durable, mut was_stored) = (false, false);
+        let (mut was_durable, mut was_stored, mut was_routed) = (false, false, false);
+        let is_routed = !held.routes.is_empty();
         let (more, mut less) = (held.weight, 0);
         client.constraints += held.taken.constraints;
         if let Some(old) = self.subscriptions.get_mut(number) {
             (was_durable, was_stored) = (old.durable, old.is_stored);
+            was_routed = !old.routes.is_empty();
             client.constraints -= old.taken.constraints;
             held.taken.replace(std::mem::take(&mut old.taken), wanted);
             held.cost = old.cost;
@@ -115,8 +120,11 @@ impl Sessions {
         self.metrics.changes.add(1);
         self.record_subscription(client_id, &name, &id, source.as_deref(), was_stored);
         self.count_durable(client_id, was_durable, durable);
+        self.count_routed(client_id, is_routed, was_routed);
         self.weigh(client_id, more, less);
         self.note_constraints(number);
+        self.begin_routes(number);
+        self.answer_moves(client_id);
         if self.ledger.has_disk() {
             self.tracker.record_standings(SubscriptionId(number), durable);
         }
@@ -191,7 +199,9 @@ impl Sessions {
         {
             client.constraints -= held.taken.constraints;
             client.lists.clear();
+            self.count_routed(held.client, false, !held.routes.is_empty());
             self.weigh(held.client, 0, held.weight);
+            self.answer_moves(held.client);
         }
         self.metrics.subscriptions.lower();
         self.metrics.changes.add(1);
@@ -199,8 +209,11 @@ impl Sessions {
 }
 
 /// The warning for a client without a position, if one of the areas follows it or a condition depends on where it is.
-fn nowhere(filters: &[Filter]) -> Option<Fault> {
-    if let Some(following) = filters.iter().position(|filter| matches!(filter.area, Area::Following(_))) {
+fn nowhere(filters: &[Filter], routes: &[HeldRoute]) -> Option<Fault> {
+    let follows = |index: usize, filter: &Filter| {
+        matches!(filter.area, Area::Following(_)) || routes.iter().any(|route| route.filter() == index)
+    };
+    if let Some(following) = filters.iter().enumerate().position(|(index, filter)| follows(index, filter)) {
         let detail = format!("{}: it is nowhere until the client does", NOWHERE.text);
         return Some(Fault { pointer: format!("/filters/{following}/area"), detail });
     }

@@ -93,7 +93,8 @@ impl Sessions {
             return violated!("a subscription's client is there");
         };
         client.weight = (client.weight + more).saturating_sub(less);
-        match (client.weight >= HEAVY, client.heavy.is_some()) {
+        let is_routed = client.routed.as_ref().is_some_and(|routed| routed.is_needed());
+        match (client.weight >= HEAVY || is_routed, client.heavy.is_some()) {
             (true, false) => client.heavy = Some(self.heavy.enter(&client.name)),
             (false, true) => client.heavy = None,
             (true, true) | (false, false) => return,

@@ -16,6 +16,7 @@ use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
 use crate::push::PushSubscription;
+use crate::routing::{AreaPlace, RouteFound};
 use crate::sessions::{
     Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, State, Told,
 };
@@ -158,6 +159,10 @@ pub(crate) enum Command {
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<bool, ApiError>>,
     },
+    /// Put an area along a route where it lies now.
+    RouteFound(Box<RouteFound>),
+    /// Streets of these areas have become slow.
+    StreetsSlowed(Vec<AreaPlace>),
     /// Nothing comes after this.
     Stop,
 }
@@ -189,6 +194,8 @@ impl Command {
             | Self::Footprint { .. }
             | Self::ListClients { .. }
             | Self::Query { .. }
+            | Self::RouteFound(_)
+            | Self::StreetsSlowed(_)
             | Self::Stop => None,
         }
     }
@@ -234,6 +241,8 @@ impl Command {
             | Self::Deliveries { .. }
             | Self::Footprint { .. }
             | Self::ListClients { .. }
+            | Self::RouteFound(_)
+            | Self::StreetsSlowed(_)
             | Self::Stop) => return Some(other),
         }
         None

@@ -29,6 +29,7 @@ use crate::model::aside::aside;
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
+use crate::routing::RouteNews;
 use crate::sessions::{
     Asked, Attached, Disk, Health, Heavy, Known, LivePage, LiveQuestion, Mover, Rank, Restored, Sessions,
     Shared, Told,
@@ -532,6 +533,17 @@ impl Shards {
         clients.truncate(limit);
         let next = clients.last().filter(|_| !is_all).map(|last| Rank::of(last).text());
         Ok(wire::Clients { clients, next })
+    }
+
+    /// Tells a shard of areas along routes, however long that takes.
+    pub(crate) async fn tell_route(&self, shard: usize, news: RouteNews) {
+        let Some(sender) = self.senders.get(shard) else { return };
+        sender
+            .send(match news {
+                RouteNews::Found(found) => Command::RouteFound(found),
+                RouteNews::Slowed(places) => Command::StreetsSlowed(places),
+            })
+            .await;
     }
 
     /// Finds live events, in a shard: each has all of them.

@@ -156,12 +156,13 @@ impl Shard {
     ) -> ControlFlow<(), Option<Instant>> {
         let began = ended.unwrap_or_else(clock::now);
         self.load.begin_own();
+        let found = if let Command::RouteFound(found) = &command { found.took } else { Duration::ZERO };
         let (command, before) = match surveyed {
             Some((survey, took)) => {
                 self.sessions.use_survey(Some(survey));
                 (Some(command), took)
             }
-            None => (self.survey(command), Duration::ZERO),
+            None => (self.survey(command), found),
         };
         if let Some(command) = command {
             self.apply(command)?;
@@ -342,7 +343,7 @@ impl Shard {
                 let moved = sessions.move_client(&client, mover, fix, track.as_deref());
                 self.turn = turn;
                 match (ticket, moved) {
-                    (Some(ticket), Ok(())) => sessions.answer(Answer::CompletionGuard(ticket)),
+                    (Some(ticket), Ok(())) => sessions.answer_move(&client, Answer::CompletionGuard(ticket)),
                     (Some(ticket), Err(refusal)) => ticket.settle(Err(refusal)),
                     (None, Ok(())) => {}
                     // It was answered already. Only a client that was deleted since has to be a new one without a permit.
@@ -351,7 +352,7 @@ impl Shard {
             }
             Command::MoveIfRoom { client, fix, track, reply } => {
                 match sessions.move_client(&client, Mover::Named(None), fix, track.as_deref()) {
-                    Ok(()) => sessions.answer(Answer::Moved(reply)),
+                    Ok(()) => sessions.answer_move(&client, Answer::Moved(reply)),
                     Err(refusal) => drop(reply.send(Err(refusal))),
                 }
             }
@@ -431,6 +432,8 @@ impl Shard {
             Command::ListClients { after, limit, payer, reply } => {
                 sessions.list_clients(after, limit, payer, reply);
             }
+            Command::RouteFound(found) => sessions.route_found(*found),
+            Command::StreetsSlowed(places) => sessions.streets_slowed(&places),
             Command::Query { question, change, reply } => sessions.query(*question, change, reply),
             Command::Locate { client, to_itself, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());

@@ -33,6 +33,7 @@ mod meaning;
 mod operations;
 mod pages;
 mod push;
+mod route_areas;
 mod routes;
 mod rule_sets;
 mod rules;

@@ -24,7 +24,7 @@ fn find_in(folder: &Path, arguments: &[&str]) -> Result<Vec<Value>, String> {
 }
 
 /// A folder with the streets.
-fn square() -> TempDir {
+pub(crate) fn square() -> TempDir {
     let folder = TempDir::new().expect("a folder");
     for (name, text) in [("nodes.csv", NODES), ("edges.csv", EDGES)] {
         std::fs::write(folder.path().join(name), text).expect("written");

@@ -220,6 +220,7 @@ fn of_area(area: &ExplainedArea) -> String {
         AreaForm::Following => format!("within {radius} of the client"),
         AreaForm::Circle => format!("within {radius} of its centre"),
         AreaForm::Corridor => format!("within {radius} of its line"),
+        AreaForm::Route => format!("within {radius} of the way along the route"),
         AreaForm::Polygon => "the polygon".to_owned(),
     };
     match area.distance_m {

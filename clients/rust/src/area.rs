@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{Coordinates, Filter, condition::Cql2};
 
-/// An area of a filter. Made by [`around`], [`circle`], [`polygon`], [`corridor`] and [`everywhere`].
+/// An area of a filter. Made by [`around`], [`circle`], [`polygon`], [`corridor`], [`along_route`] and [`everywhere`].
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Area(pub(crate) Option<wire::Area>);
@@ -12,7 +12,7 @@ pub struct Area(pub(crate) Option<wire::Area>);
 impl Area {
     /// Counts only the `k` live objects that are nearest to the client, of those that the filter takes.
     pub fn nearest(self, k: u32) -> Self {
-        use wire::Area::{Circle, Corridor, Following, Nearest, Polygon};
+        use wire::Area::{Circle, Corridor, Following, Nearest, Polygon, Route};
         let nearest = Some(k);
         Self(Some(match self.0 {
             None | Some(Nearest { .. }) => Nearest { nearest: k },
@@ -20,6 +20,7 @@ impl Area {
             Some(Circle { center, radius_m, .. }) => Circle { center, radius_m, nearest },
             Some(Polygon { polygon, .. }) => Polygon { polygon, nearest },
             Some(Corridor { corridor, radius_m, .. }) => Corridor { corridor, radius_m, nearest },
+            Some(Route { route, radius_m, .. }) => Route { route, radius_m, nearest },
         }))
     }
 
@@ -54,6 +55,13 @@ pub fn polygon(shape: impl Into<Shape>) -> Area {
 /// All places within `radius_m` metres of a line of two positions or more, or of a GeoJSON LineString as a [`Value`].
 pub fn corridor(line: impl Into<Line>, radius_m: f64) -> Area {
     Area(Some(wire::Area::Corridor { corridor: line.into().0, radius_m, nearest: None }))
+}
+
+/// All places within `radius_m` metres of the quickest way along streets from the client to a place. It is found again when the client has left
+/// it, and holds nothing until the client has told its position. The broker has to know the streets.
+pub fn along_route(to: impl Into<Coordinates>, radius_m: f64) -> Area {
+    let route = wire::RouteEnd { to: to.into().to_vec(), by: wire::RouteBy::Duration };
+    Area(Some(wire::Area::Route { route, radius_m, nearest: None }))
 }
 
 /// Everywhere; with [`nearest`](Area::nearest) the k nearest, however far they are.

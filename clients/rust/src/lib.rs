@@ -35,7 +35,7 @@ pub use futures_util::stream::iter;
 pub use wire::{Overflow, Problem};
 
 pub use crate::{
-    area::{Area, around, circle, corridor, everywhere, polygon},
+    area::{Area, along_route, around, circle, corridor, everywhere, polygon},
     batch::Batch,
     broker::Broker,
     checkpoints::CheckpointFile,

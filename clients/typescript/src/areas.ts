@@ -17,15 +17,22 @@ export interface LineGeometry {
   readonly coordinates: readonly Coordinates[];
 }
 
+/** Where the route of an area leads, and what is to be least. */
+export interface RouteEnd {
+  readonly to: Coordinates;
+  readonly by?: "duration" | "length";
+}
+
 /** An area as it goes over the wire. */
 export type AreaDocument =
   | { readonly radius_m: number; readonly nearest?: number }
   | { readonly center: Coordinates; readonly radius_m: number; readonly nearest?: number }
   | { readonly polygon: PolygonGeometry; readonly nearest?: number }
   | { readonly corridor: LineGeometry; readonly radius_m: number; readonly nearest?: number }
+  | { readonly route: RouteEnd; readonly radius_m: number; readonly nearest?: number }
   | { readonly nearest: number };
 
-/** An area of a filter. Made by {@link around}, {@link circle}, {@link polygon}, {@link corridor} and {@link everywhere}. */
+/** An area of a filter. Made by {@link around}, {@link circle}, {@link polygon}, {@link corridor}, {@link alongRoute} and {@link everywhere}. */
 export class Area {
   readonly #document: AreaDocument | undefined;
 
@@ -74,6 +81,14 @@ function closed(ring: Ring): Ring {
 /** Within a distance, in metres, of a line of two positions or more, or of a GeoJSON LineString. */
 export function corridor(line: readonly Coordinates[] | LineGeometry, radius_m: number): Area {
   return new Area({ corridor: "type" in line ? line : { type: "LineString", coordinates: line }, radius_m });
+}
+
+/**
+ * Within a distance, in metres, of the quickest way along streets from the client to a place. It is found again when the client has left it,
+ * and holds nothing until the client has told its position. The broker has to know the streets.
+ */
+export function alongRoute(to: Coordinates, radius_m: number): Area {
+  return new Area({ route: { to }, radius_m });
 }
 
 /** Everywhere; with `.nearest(k)` the k nearest, however far they are. */

@@ -1,6 +1,6 @@
 // What is exported everywhere; `connect` comes with the platform.
 
-export { around, circle, corridor, everywhere, polygon, Area } from "./areas.js";
+export { alongRoute, around, circle, corridor, everywhere, polygon, Area } from "./areas.js";
 export type { AreaDocument, Coordinates, LineGeometry, PolygonGeometry, Ring } from "./areas.js";
 export type { BackoffOptions } from "./backoff.js";
 export type { BatchOptions, MoveReport, NamedPosition, PublishReport, Rejection, Warning } from "./batches.js";

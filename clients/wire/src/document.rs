@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Cause, Problem, Transition};
+use crate::{Cause, Problem, RouteBy, Transition};
 
 /// What a client wants: every event that satisfies one of the filters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,7 +102,7 @@ pub struct Filter {
     pub condition: Option<Value>,
 }
 
-/// An area of relevance, one of four forms, or everywhere; only so many of the nearest live objects may count in it.
+/// An area of relevance, one of five forms, or everywhere; only so many of the nearest live objects may count in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(untagged)]
@@ -127,6 +127,16 @@ pub enum Area {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         nearest: Option<u32>,
     },
+    /// All within a distance of the best route along streets from the client's position, which is found again when the client has left it.
+    Route {
+        /// Where the route leads.
+        route: RouteEnd,
+        /// The distance in metres.
+        radius_m: f64,
+        /// How many of the nearest live objects count; all when it is absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        nearest: Option<u32>,
+    },
     /// Polygons.
     Polygon {
         /// A GeoJSON Polygon or MultiPolygon.
@@ -142,6 +152,21 @@ pub enum Area {
         /// How many of them count.
         nearest: u32,
     },
+}
+
+/// Where the route of an area leads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct RouteEnd {
+    /// Longitude and latitude; the route ends at the nearest junction or end of a street, within 1 km.
+    pub to: Vec<f64>,
+    /// What is to be least.
+    #[serde(default, skip_serializing_if = "is_by_duration")]
+    pub by: RouteBy,
+}
+
+fn is_by_duration(by: &RouteBy) -> bool {
+    *by == RouteBy::Duration
 }
 
 /// A circle that follows the client's position.

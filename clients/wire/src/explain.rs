@@ -205,6 +205,8 @@ pub enum AreaForm {
     Polygon,
     /// A corridor.
     Corridor,
+    /// A corridor along the best route from the client.
+    Route,
 }
 
 /// The place of an event among the nearest.

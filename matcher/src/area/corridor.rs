@@ -1,6 +1,7 @@
 //! Corridors: all within a distance of a line.
 
 use std::f64::consts::PI;
+use std::sync::Arc;
 
 use super::Ball;
 use super::segment::{Segment, add, angle_between, unit};
@@ -24,7 +25,8 @@ const PLANE_MARGIN: (f64, f64) = (1e-12, 1e-6);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Corridor {
     radius: Radius,
-    stretches: Box<[Stretch]>,
+    /// Shared by all copies: there is one for each engine.
+    stretches: Arc<[Stretch]>,
     bounds: Ball,
 }
 
@@ -87,6 +89,29 @@ impl Corridor {
         Ok(Self { radius, stretches, bounds })
     }
 
+    /// A corridor around a line that is not there yet: it holds nothing. `near` is a place where the line may come to lie.
+    #[must_use]
+    pub fn nowhere(world: World, near: &Position, radius: Radius) -> Self {
+        let line = std::slice::from_ref(near);
+        let bounds = match world {
+            World::Geodetic => geodetic_bounds(line, radius),
+            World::Planar => planar_bounds(line, radius),
+        };
+        Self { radius, stretches: Arc::default(), bounds }
+    }
+
+    /// Whether there is no line, so that the corridor holds nothing.
+    #[must_use]
+    pub fn is_nowhere(&self) -> bool {
+        self.stretches.is_empty()
+    }
+
+    /// Bytes that it takes, together with all its copies, beside their own size.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.stretches)
+    }
+
     /// A ball that holds it, a micrometre wider than need be; unbounded when the line does not fit into half
     /// of the globe or the area takes up most of it.
     #[must_use]
@@ -108,7 +133,7 @@ impl Corridor {
         self.radius
     }
 
-    /// The distance to the line in metres, its radius left aside.
+    /// The distance to the line in metres, its radius left aside; infinite where there is no line.
     ///
     /// Cost: linear in the segments, without short cuts.
     #[must_use]
@@ -252,6 +277,17 @@ mod tests {
             &[[77.0, 90.0], [10.0, 89.5], [-170.0, 89.5]],
             &[[100.0, 89.5]],
         );
+    }
+
+    #[test]
+    fn what_is_nowhere_holds_nothing() {
+        for world in [World::Geodetic, World::Planar] {
+            let at = world.position(&[9.0, 45.0]).unwrap();
+            let corridor = Corridor::nowhere(world, &at, Radius::new(world, 500.0).unwrap());
+            assert!(corridor.is_nowhere() && !corridor.holds(world, &at));
+            assert!(corridor.distance_m(world, &at).is_infinite());
+            assert!(corridor.is_outside_by_more_than(world, 1e9, &at));
+        }
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Area {
     }
 
     /// How many metres a position is outside of the area: above 0 exactly when [`Area::holds`] does not hold it,
-    /// and infinite for an area that follows a client which is nowhere.
+    /// and infinite for an area that follows a client which is nowhere, or that has no line.
     ///
     /// Circles and corridors: the distance to the centre or line less the radius. Polygons: the distance to the
     /// nearest edge, see [`Polygon::distance_to_edges_m`].
@@ -121,12 +121,13 @@ impl Area {
     }
 
     /// How far a position is from what the radius of the area is measured from, a centre or a line, in metres;
-    /// `None` for an area without a radius and for one that follows a client which is nowhere.
+    /// `None` for an area without a radius, for one that follows a client which is nowhere, and for a corridor without a line.
     #[must_use]
     pub fn distance_m(&self, world: World, client: Option<&Position>, position: &Position) -> Option<f64> {
         match self {
             Self::Following(_) => client.map(|centre| world.distance_m(centre, position)),
             Self::Circle { centre, .. } => Some(world.distance_m(centre, position)),
+            Self::Corridor(corridor) if corridor.is_nowhere() => None,
             Self::Corridor(corridor) => Some(corridor.distance_m(world, position)),
             Self::Everywhere | Self::Polygon(_) => None,
         }

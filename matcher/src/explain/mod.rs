@@ -63,7 +63,7 @@ pub struct AreaPart {
     /// The radius of a circle or a corridor.
     pub radius_m: Option<f64>,
     /// How far outside the place is, above 0 exactly when the area does not hold it; `None` for an area that follows
-    /// a client without a position.
+    /// a client without a position, and for a corridor without a line.
     pub outside_m: Option<f64>,
     /// The distance that there would be if longitude and latitude had been exchanged; `None` unless the place is far outside, and would
     /// be inside then.

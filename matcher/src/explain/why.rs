@@ -48,7 +48,13 @@ impl FilterPart {
 impl AreaPart {
     fn why_not(&self) -> String {
         let Some(outside_m) = self.outside_m else {
-            return "the client has told no position, so that the area that follows it is nowhere".to_owned();
+            return match self.form {
+                Form::Corridor => "no way is known for the corridor to lie along",
+                Form::Everywhere | Form::Following | Form::Circle | Form::Polygon => {
+                    "the client has told no position, so that the area that follows it is nowhere"
+                }
+            }
+            .to_owned();
         };
         let area = match self.form {
             Form::Everywhere => "the world",

@@ -304,7 +304,29 @@ impl<P: Clone> Tracker<P> {
         now: Moment,
         effects: &mut Vec<Effect<P>>,
     ) {
-        let mut watch = Watch::new(subscription, nearest, interest);
+        let watch = Watch::new(subscription, nearest, interest);
+        self.install_watch(id, watch, Occasion { now, cause: Cause::Changed, outdated: None, effects });
+    }
+
+    /// Gives a subscription other filters in place of its own, as many as it has, for a reason. All else of it stays as it is.
+    pub fn replace_filters(
+        &mut self,
+        id: SubscriptionId,
+        filters: Vec<Filter>,
+        cause: Cause,
+        now: Moment,
+        effects: &mut Vec<Effect<P>>,
+    ) {
+        let Some(held) = self.watch(id) else {
+            return violated!("a subscription whose filters change is installed");
+        };
+        let nearest = if held.nearest.is_empty() { vec![None; filters.len()] } else { held.nearest.to_vec() };
+        let watch = Watch::new(Subscription { client: held.client, filters }, nearest, held.interest);
+        self.install_watch(id, watch, Occasion { now, cause, outdated: None, effects });
+    }
+
+    fn install_watch(&mut self, id: SubscriptionId, mut watch: Watch, mut occasion: Occasion<'_, P>) {
+        let interest = watch.interest;
         let mut is_new = true;
         let mut dwell_before = None;
         if let Some(previous) = self.watch(id) {
@@ -328,7 +350,6 @@ impl<P: Clone> Tracker<P> {
                 Interest::Transitions(transitions) => is_new && !transitions.initial,
                 Interest::Events => false,
             };
-            let mut occasion = Occasion { now, cause: Cause::Changed, outdated: None, effects };
             self.catch_up(&mut watch, id, silently, dwell_before, &mut occasion);
         }
         self.surveyed.clear();

@@ -12,7 +12,7 @@ The same without asyncio is in `nearcast.sync`. What the broker does is describe
 
 from . import sync
 from .api import Api
-from .areas import Area, Position, around, circle, corridor, everywhere, polygon
+from .areas import Area, Position, along_route, around, circle, corridor, everywhere, polygon
 from .backoff import Backoff
 from .batches import BatchError, Outcome, Rejected, Warned
 from .checkpoints import CheckpointFile
@@ -140,6 +140,7 @@ __all__ = [
     "Violation",
     "Warned",
     "__version__",
+    "along_route",
     "around",
     "attr",
     "circle",

@@ -12,7 +12,7 @@ Position = Sequence[float]
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """An area, made by `around`, `circle`, `polygon`, `corridor` or `everywhere`.
+    """An area, made by `around`, `circle`, `polygon`, `corridor`, `along_route` or `everywhere`.
 
     What is wrong with it (a radius below 0, a ring that does not close) the broker says, when it is subscribed with.
     """
@@ -52,6 +52,14 @@ def corridor(line: Sequence[Position] | Mapping[str, Any], radius_m: float) -> A
         return Area({"corridor": dict(line), "radius_m": radius_m})
     coordinates = [list(point) for point in line]
     return Area({"corridor": {"type": "LineString", "coordinates": coordinates}, "radius_m": radius_m})
+
+
+def along_route(to: Position, radius_m: float) -> Area:
+    """All within a distance of the quickest way along streets from the client to a place.
+
+    It is found again when the client has left it, and holds nothing while the client has told no position. The broker has to know the streets.
+    """
+    return Area({"route": {"to": list(to)}, "radius_m": radius_m})
 
 
 def everywhere() -> Area:

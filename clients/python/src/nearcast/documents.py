@@ -43,7 +43,7 @@ class ExplainedNearest(TypedDict):
 
 
 class _ExplainedArea(TypedDict):
-    form: Literal["everywhere", "following", "circle", "polygon", "corridor"]
+    form: Literal["everywhere", "following", "circle", "polygon", "corridor", "route"]
     holds: bool
     distance_m: float | None
     radius_m: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from nearcast import Area, Condition, Filter, around, attr, circle, corridor, everywhere, polygon
+from nearcast import Area, Condition, Filter, along_route, around, attr, circle, corridor, everywhere, polygon
 
 from .contract import each, vectors
 
@@ -34,6 +34,7 @@ AREAS: dict[str, Callable[..., Area]] = {
     "circle": circle,
     "polygon": polygon,
     "corridor": corridor,
+    "along_route": along_route,
     "everywhere": everywhere,
 }
 

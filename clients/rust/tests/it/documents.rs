@@ -2,8 +2,8 @@
 
 use nearcast_client::condition::Literal;
 use nearcast_client::{
-    Area, Condition, Coordinates, Error, Subscription, around, attr, circle, connect, corridor, documents,
-    everywhere, polygon,
+    Area, Condition, Coordinates, Error, Subscription, along_route, around, attr, circle, connect, corridor,
+    documents, everywhere, polygon,
 };
 use serde_json::{Value, json};
 
@@ -85,15 +85,15 @@ fn area(form: &Value) -> Area {
         let k = last[1].as_u64().and_then(|k| u32::try_from(k).ok());
         return area(&Value::Array(parts)).nearest(k.expect("a number"));
     }
+    let place = |value: &Value| serde_json::from_value::<Coordinates>(value.clone()).expect("a place");
     let radius_m = |place: usize| parts[place].as_f64().expect("a number");
     match text(&parts[0]) {
         "around" => around(radius_m(1)),
-        "circle" => {
-            circle(serde_json::from_value::<Coordinates>(parts[1].clone()).expect("a place"), radius_m(2))
-        }
+        "circle" => circle(place(&parts[1]), radius_m(2)),
         "polygon" if parts[1].is_object() => polygon(parts[1].clone()),
         "polygon" => polygon(parts[1].as_array().expect("rings").iter().map(positions).collect::<Vec<_>>()),
         "corridor" if parts[1].is_object() => corridor(parts[1].clone(), radius_m(2)),
+        "along_route" => along_route(place(&parts[1]), radius_m(2)),
         "corridor" => corridor(positions(&parts[1]), radius_m(2)),
         "everywhere" => everywhere(),
         other => panic!("a form that the contract does not have: {other}"),

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from "vitest";
 
-import { and, around, attr, circle, corridor, everywhere, not, or, polygon } from "nearcast";
+import { alongRoute, and, around, attr, circle, corridor, everywhere, not, or, polygon } from "nearcast";
 import type { Area, Condition, Coordinates, Value } from "nearcast";
 import { readFrame, writeFrame, type ClientFrame } from "../../src/frames.js";
 import { readProblem } from "../../src/problems.js";
@@ -105,6 +105,8 @@ function area([form, ...rest]: Form): Area {
       return circle(rest[0] as Coordinates, rest[1] as number);
     case "polygon":
       return polygon(rest[0] as Coordinates[][]);
+    case "along_route":
+      return alongRoute(rest[0] as Coordinates, rest[1] as number);
     case "corridor":
       return corridor(rest[0] as Coordinates[], rest[1] as number);
     case "everywhere":

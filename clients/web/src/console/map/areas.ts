@@ -10,6 +10,7 @@ export interface AreaShown {
   readonly center?: readonly number[];
   readonly polygon?: { readonly type: string; readonly coordinates: unknown };
   readonly corridor?: { readonly coordinates: readonly (readonly number[])[] };
+  readonly route?: unknown;
   readonly nearest?: number;
 }
 
@@ -19,7 +20,7 @@ const PIECE_M = 100_000;
 const place = (position: readonly number[]): Place => [position[0] ?? 0, position[1] ?? 0];
 
 /**
- * The shapes of an area; none for everywhere, and for one around a client of which no position is shown. A polygon is filled, a corridor is a line that
+ * The shapes of an area; none for everywhere, for one along a route, which is nobody's but the client's, and for one around a client of which no position is shown. A polygon is filled, a corridor is a line that
  * is as wide as its property `width` says, in pixels at zoom 0.
  */
 export function shapesOf(
@@ -45,6 +46,7 @@ export function shapesOf(
     const width = corridorWidth(plane, line, radius_m);
     return [{ type: "Feature", properties: { ...properties, width }, geometry: { type: "LineString", coordinates } }];
   }
+  if (area.route !== undefined) return [];
   const middle = area.center === undefined ? around : place(area.center);
   if (middle === undefined || area.radius_m === undefined) return [];
   return [polygon([circleRing(plane, middle, radius_m)], properties)];

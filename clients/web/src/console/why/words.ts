@@ -24,6 +24,7 @@ const FORMS: Readonly<Record<string, string>> = {
   circle: "the circle",
   polygon: "the polygon",
   corridor: "the corridor",
+  route: "the corridor along the route",
 };
 
 type Filter = Explanation["filters"][number];
@@ -63,9 +64,10 @@ export function filterWords({ matched, area, condition }: Filter): FilterWords {
 function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): string {
   if (form === "everywhere") return "Everywhere: any place will do.";
   const name = FORMS[form] ?? form;
+  if (metres_outside === null && form === "route") return "No way is known along which the corridor could lie.";
   if (metres_outside === null) return "The client has told no position, so that the area around it is nowhere.";
   const from =
-    form === "following" ? "from the client" : form === "circle" ? "from its middle" : form === "corridor" ? "from its line" : "";
+    form === "following" ? "from the client" : form === "circle" ? "from its middle" : form === "corridor" || form === "route" ? "from its line" : "";
   const figures =
     distance_m === null || distance_m === undefined || from === ""
       ? ""

@@ -1,4 +1,8 @@
-//! Routes through the streets that the settings name.
+//! Routes through the streets that the settings name, and areas along them that follow their clients.
+
+mod costs;
+mod leading;
+mod wayfinder;
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,6 +20,9 @@ use wire::{FoundRoute, LineStringKind, RouteBy, RouteLine};
 use crate::config::Config;
 use crate::ingest::route::RouteQuestion;
 use crate::model::error::ApiError;
+use costs::{SlowedCosts, Traffic};
+pub(crate) use leading::Lead;
+pub(crate) use wayfinder::{AreaPlace, RouteAsked, RouteFound, RouteNews, TellRoutes, Wayfinder};
 
 /// Metres from a place to the nearest node, at most.
 const SNAP_M: f64 = 1_000.0;
@@ -32,6 +39,8 @@ pub struct Streets {
     nearest: Nearest,
     by_length: Costs,
     by_duration: Costs,
+    /// Streets that are slow.
+    traffic: Traffic,
     /// Memory of searches that are not under way.
     memories: Mutex<Vec<Memories>>,
     /// Requests that are answered at once.
@@ -78,8 +87,9 @@ impl Streets {
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
         let nearest = Nearest::new(&network);
         let (memories, turns) = (Mutex::default(), Semaphore::new(threads));
+        let traffic = Traffic::new(&network);
         let mut streets =
-            Self { network, graph, hierarchy, nearest, by_length, by_duration, memories, turns };
+            Self { network, graph, hierarchy, nearest, by_length, by_duration, traffic, memories, turns };
         streets.by_length.profile = streets.profile(RouteBy::Length);
         streets.by_duration.profile = streets.profile(RouteBy::Duration);
         tracing::info!(
@@ -94,21 +104,46 @@ impl Streets {
     /// Finds routes on a thread beside those that serve everybody. The least deadline, from `arrived` on, counts for all.
     pub(crate) async fn find(
         self: &Arc<Self>,
+        tenant: Arc<str>,
         questions: Vec<RouteQuestion>,
         arrived: Instant,
     ) -> Result<Vec<Result<FoundRoute, ApiError>>, ApiError> {
+        self.aside(move |streets, memories| streets.answer(&tenant, &questions, arrived, memories)).await
+    }
+
+    /// Does work on a thread beside those that serve everybody, in its turn.
+    async fn aside<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self, &mut Memories) -> T + Send + 'static,
+    ) -> Result<T, ApiError> {
         let _turn = self.turns.acquire().await.map_err(|_| ApiError::Stopping)?;
         let streets = Arc::clone(self);
-        let work = move || streets.answer(&questions, arrived);
+        let work = move || streets.with_memories(|memories| work(&streets, memories));
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|_| ApiError::Internal("a search for routes panicked"))
     }
 
-    fn answer(&self, questions: &[RouteQuestion], arrived: Instant) -> Vec<Result<FoundRoute, ApiError>> {
-        let deadline = questions.iter().filter_map(|question| question.deadline).min();
-        let memories = self.memories.lock().unwrap_or_else(PoisonError::into_inner).pop();
+    /// Does work with the memory of searches that is at hand.
+    fn with_memories<T>(&self, work: impl FnOnce(&mut Memories) -> T) -> T {
+        let lock = || self.memories.lock().unwrap_or_else(PoisonError::into_inner);
+        let memories = lock().pop();
         let mut memories = memories.unwrap_or_default();
+        let done = work(&mut memories);
+        lock().push(memories);
+        done
+    }
+
+    fn answer(
+        &self,
+        tenant: &str,
+        questions: &[RouteQuestion],
+        arrived: Instant,
+        memories: &mut Memories,
+    ) -> Vec<Result<FoundRoute, ApiError>> {
+        let deadline = questions.iter().filter_map(|question| question.deadline).min();
+        let slowed = self.traffic.of(tenant);
+        let slowed = slowed.costs.as_ref();
         let mut answers: Vec<_> = questions.iter().map(|_| Err(ApiError::Late)).collect();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let is_by_length = questions.iter().all(|question| question.by == RouteBy::Length);
@@ -121,13 +156,12 @@ impl Streets {
             || nanoseconds(arrived.elapsed()),
             |number, level| {
                 let question = &questions[number];
-                let answer = self.one(question, level.min(question.coarsest), &mut memories);
+                let answer = self.one(question, level.min(question.coarsest), slowed, memories);
                 if deadline.is_none_or(|deadline| arrived.elapsed() <= deadline) {
                     answers[number] = answer;
                 }
             },
         );
-        self.memories.lock().unwrap_or_else(PoisonError::into_inner).push(memories);
         answers
     }
 
@@ -135,30 +169,41 @@ impl Streets {
         &self,
         question: &RouteQuestion,
         level: usize,
+        slowed: Option<&SlowedCosts>,
         memories: &mut Memories,
     ) -> Result<FoundRoute, ApiError> {
         let ends = [self.node("from", &question.from)?, self.node("to", &question.to)?];
-        let (level, route) = self.route(question.by, ends, level, memories).ok_or_else(|| {
+        let (level, route) = self.route(question.by, ends, level, slowed, memories).ok_or_else(|| {
             ApiError::NoRoute("no way leads along the streets from the one place to the other".to_owned())
         })?;
-        Ok(self.found(level, &route, ends[0]))
+        Ok(self.found(level, &route, ends[0], slowed))
     }
 
     /// The node that is nearest to a place.
     fn node(&self, name: &str, place: &Position) -> Result<u32, ApiError> {
-        let nearest = self.nearest.to(&self.network, place);
-        let near = nearest.filter(|(_, metres)| *metres <= SNAP_M).map(|(node, _)| node);
-        near.ok_or_else(|| ApiError::NoRoute(format!("there is no street within {SNAP_M} m of {name}")))
+        self.node_near(place)
+            .ok_or_else(|| ApiError::NoRoute(format!("there is no street within {SNAP_M} m of {name}")))
     }
 
-    /// A route of a level, and the level that it is of: 0 where the level asked for has none.
+    fn node_near(&self, place: &Position) -> Option<u32> {
+        let nearest = self.nearest.to(&self.network, place);
+        nearest.filter(|(_, metres)| *metres <= SNAP_M).map(|(node, _)| node)
+    }
+
+    /// A route of a level, and the level that it is of: 0 where the level asked for has none, and where some streets are slow.
     fn route(
         &self,
         by: RouteBy,
         ends: [u32; 2],
         level: usize,
+        slowed: Option<&SlowedCosts>,
         memories: &mut Memories,
     ) -> Option<(usize, Route)> {
+        let [from, to] = ends;
+        if let Some(slowed) = slowed {
+            let metric = slowed.metric(by);
+            return self.hierarchy.route(metric, from, to, &mut memories.exact).map(|route| (0, route));
+        }
         let Costs { of_arcs, metric, levels, .. } = match by {
             RouteBy::Length => &self.by_length,
             RouteBy::Duration => &self.by_duration,
@@ -170,11 +215,11 @@ impl Streets {
         {
             return Some((level, route));
         }
-        let [from, to] = ends;
         self.hierarchy.route(metric, from, to, &mut memories.exact).map(|route| (0, route))
     }
 
-    fn found(&self, level: usize, route: &Route, from: u32) -> FoundRoute {
+    /// The line of a route: the one point of it twice where it ends at the node at which it begins.
+    fn line(&self, route: &Route, from: u32) -> Vec<[f64; 2]> {
         let begin = self.network.node_at(from);
         let mut coordinates = vec![begin];
         for arc in &route.arcs {
@@ -183,13 +228,19 @@ impl Streets {
         if coordinates.len() == 1 {
             coordinates.push(begin);
         }
+        coordinates
+    }
+
+    fn found(&self, level: usize, route: &Route, from: u32, slowed: Option<&SlowedCosts>) -> FoundRoute {
+        let coordinates = self.line(route, from);
+        let durations = slowed.map_or(&self.by_duration.of_arcs, |slowed| &slowed.durations_ms);
         let sum = |costs: &[Cost]| route.arcs.iter().map(|arc| costs[*arc as usize]).sum::<Cost>();
         #[expect(clippy::cast_precision_loss, reason = "a route is no longer than 2^52 mm or ms")]
         let thousandths = |sum: Cost| sum as f64 / 1_000.0;
         FoundRoute {
             route: RouteLine { kind: LineStringKind::LineString, coordinates },
             length_m: thousandths(sum(&self.by_length.of_arcs)),
-            duration_s: thousandths(sum(&self.by_duration.of_arcs)),
+            duration_s: thousandths(sum(durations)),
             level: u8::try_from(level).unwrap_or(u8::MAX),
             score: SCORES[level],
         }
@@ -209,6 +260,7 @@ impl Streets {
                     by,
                     [node(2_654_435_761), node(805_459_861)],
                     level,
+                    None,
                     &mut memories,
                 ));
             }

@@ -1,0 +1,323 @@
+//! Areas along routes: each lies along the way that was best when it was found, and is found again, beside the shard, when its client has left
+//! it or when a street on it has become slow. Until then it lies where it lay.
+//!
+//! A client with such areas has its moves waited for: one that leaves an area is answered when the area is in force that was found for it.
+
+use std::sync::Arc;
+
+use matcher::area::{Area, Corridor};
+use matcher::geo::{Radius, World};
+use matcher::live::Cause;
+use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
+use matcher::violated;
+
+use super::commit::Answer;
+use super::{Client, Payer, Sessions};
+use crate::budget::{Account, Held, Kind};
+use crate::ingest::area::RouteTo;
+use crate::ingest::subscription::RouteArea;
+use crate::model::error::ApiError;
+use crate::model::tenant;
+use crate::model::way::Way;
+use crate::routing::{AreaPlace, Lead, RouteAsked, RouteFound};
+
+/// Bytes of an area besides its line, with the question for it.
+const AREA_BYTES: usize = 512;
+
+/// Moves of a client that wait for its areas, at most; further ones are answered before.
+const WAITING: usize = 256;
+
+/// An area along a route.
+pub(super) struct HeldRoute {
+    /// The filter whose area it is.
+    filter: usize,
+    to: RouteTo,
+    radius: Radius,
+    /// Where it lies, once that was looked for.
+    way: Option<Arc<Way>>,
+    question: Option<Question>,
+    held: Held,
+}
+
+/// A question for where an area lies.
+struct Question {
+    number: u64,
+    /// The move of the client before it.
+    moves: u64,
+    cause: Cause,
+}
+
+/// A client that has areas along routes.
+#[derive(Default)]
+pub(super) struct Routed {
+    /// How many subscriptions with such areas it has.
+    subscriptions_count: usize,
+    /// How often it has moved since it had the first.
+    moves: u64,
+    /// Answers to moves, by their numbers, that wait until the areas are in force which were found for them.
+    waiting: Vec<(u64, Answer)>,
+}
+
+impl HeldRoute {
+    /// The areas of a subscription as they were laid, charged to an account that has room for them.
+    ///
+    /// # Errors
+    /// A limit that is reached.
+    pub(super) fn of(
+        routes: &[RouteArea],
+        filters: &[Filter],
+        account: &Arc<Account>,
+    ) -> Result<Box<[Self]>, ApiError> {
+        let charged = |route: &RouteArea| {
+            let bytes =
+                filters.get(route.filter).map_or(0, |filter| bytes_of(&filter.area, route.way.as_deref()));
+            Ok(Self::new(route, account.hold(Kind::Routes, bytes)?))
+        };
+        routes.iter().map(charged).collect()
+    }
+
+    /// The areas of a subscription that was there before the broker began.
+    pub(super) fn again(routes: &[RouteArea], filters: &[Filter], account: &Arc<Account>) -> Box<[Self]> {
+        let charged = |route: &RouteArea| {
+            let bytes =
+                filters.get(route.filter).map_or(0, |filter| bytes_of(&filter.area, route.way.as_deref()));
+            Self::new(route, account.hold_anyway(Kind::Routes, bytes))
+        };
+        routes.iter().map(charged).collect()
+    }
+
+    fn new(route: &RouteArea, held: Held) -> Self {
+        let RouteArea { filter, to, radius, way } = route.clone();
+        Self { filter, to, radius, way, question: None, held }
+    }
+
+    /// The filter whose area it is.
+    pub(super) fn filter(&self) -> usize {
+        self.filter
+    }
+}
+
+fn bytes_of(area: &Area, way: Option<&Way>) -> u64 {
+    let line = if let Area::Corridor(corridor) = area { corridor.bytes() } else { 0 };
+    let arcs = way.map_or(0, |way| size_of_val(&*way.arcs));
+    (AREA_BYTES + line + arcs) as u64
+}
+
+impl Routed {
+    /// Whether the client has such areas still.
+    pub(super) fn is_needed(&self) -> bool {
+        self.subscriptions_count > 0
+    }
+}
+
+impl Sessions {
+    /// Counts one more subscription of a client that has areas along routes, or one fewer.
+    pub(super) fn count_routed(&mut self, client: u32, is: bool, was: bool) {
+        let Some(client) = self.clients.get_mut(client) else { return };
+        if is || was {
+            let routed = client.routed.get_or_insert_default();
+            routed.subscriptions_count = (routed.subscriptions_count + usize::from(is)) - usize::from(was);
+        }
+    }
+
+    /// A subscription has come into force: notes where its areas lie, and asks for those that lie elsewhere by now.
+    pub(super) fn begin_routes(&mut self, number: u32) {
+        let routes_count = self.subscriptions.get(number).map_or(0, |held| held.routes.len());
+        for route in 0..routes_count {
+            self.note_way(number, route, Cause::Changed);
+            self.look_for(number, route, Cause::Changed);
+        }
+    }
+
+    /// Asks for those of a client's areas that it has left by its last move.
+    pub(super) fn follow_routes(&mut self, client_id: u32) {
+        let Some(client) = self.clients.get_mut(client_id) else { return };
+        let Some(routed) = &mut client.routed else { return };
+        routed.moves += 1;
+        let has_routes =
+            |number: &u32| self.subscriptions.get(*number).is_some_and(|held| !held.routes.is_empty());
+        let numbers: Vec<_> = client.subscriptions.values().copied().filter(has_routes).collect();
+        for number in numbers {
+            let routes_count = self.subscriptions.get(number).map_or(0, |held| held.routes.len());
+            for route in 0..routes_count {
+                self.look_for(number, route, Cause::Moved);
+            }
+        }
+    }
+
+    /// Streets of areas have become slow.
+    pub(crate) fn streets_slowed(&mut self, places: &[AreaPlace]) {
+        for place in places {
+            self.ask_way(place.subscription, place.route, Cause::Changed);
+        }
+    }
+
+    /// Asks where an area lies if its client is outside of it.
+    fn look_for(&mut self, number: u32, route: usize, cause: Cause) {
+        let Some((held, watch)) =
+            self.subscriptions.get(number).zip(self.tracker.watch(SubscriptionId(number)))
+        else {
+            return;
+        };
+        let Some(route_held) = held.routes.get(route) else { return };
+        let Some(fix) = self.tracker.fix(ClientId(held.client)) else { return };
+        let area = watch.filters().get(route_held.filter).map(|filter| &filter.area);
+        if area.is_some_and(|area| !area.holds(World::Geodetic, None, &fix.position)) {
+            self.ask_way(number, route, cause);
+        }
+    }
+
+    /// Asks where an area lies, unless that is asked already.
+    fn ask_way(&mut self, number: u32, route: usize, cause: Cause) {
+        let Some(wayfinder) = &self.wayfinder else { return };
+        let Some(held) = self.subscriptions.get_mut(number) else { return };
+        let Some(client) = self.clients.get(held.client) else {
+            return violated!("a subscription's client is there");
+        };
+        let Some(fix) = self.tracker.fix(ClientId(held.client)) else { return };
+        let Some(held) = held.routes.get_mut(route).filter(|route| route.question.is_none()) else { return };
+        self.last_asked += 1;
+        let moves = client.routed.as_ref().map_or(0, |routed| routed.moves);
+        held.question = Some(Question { number: self.last_asked, moves, cause });
+        wayfinder.ask(RouteAsked {
+            tenant: tenant::split(&client.name).0.into(),
+            place: AreaPlace { shard: self.shard, subscription: number, route },
+            number: self.last_asked,
+            from: fix.position,
+            to: held.to,
+            radius: held.radius,
+            before: held.way.clone(),
+        });
+    }
+
+    /// Puts an area where it was found to lie, unless the question is of no use any more; gives back how long it took to find that.
+    pub(crate) fn route_found(&mut self, found: RouteFound) {
+        let RouteFound { place: AreaPlace { subscription: number, route, .. }, number: asked, lead, .. } =
+            found;
+        let Some(held) = self.subscriptions.get_mut(number) else { return };
+        let client_id = held.client;
+        let Some(route_held) = held.routes.get_mut(route) else { return };
+        let Some(question) = route_held.question.take_if(|question| question.number == asked) else { return };
+        self.paid_by(Payer::Client { id: client_id, subscription: Some(number) });
+        match lead {
+            Lead::Same(way) => self.keep_way(number, route, way),
+            Lead::Along(way, corridor) => self.lay(number, route, way, Some(corridor), question.cause),
+            Lead::Nowhere(way) => self.lay(number, route, way, None, question.cause),
+        }
+        self.note_way(number, route, question.cause);
+        if self.moves_of(client_id) > question.moves {
+            self.look_for(number, route, Cause::Moved);
+        }
+        self.answer_moves(client_id);
+    }
+
+    fn keep_way(&mut self, number: u32, route: usize, way: Way) {
+        let held = self.subscriptions.get_mut(number).and_then(|held| held.routes.get_mut(route));
+        if let Some(held) = held {
+            held.way = Some(Arc::new(way));
+        }
+    }
+
+    /// Puts an area along a way, or nowhere.
+    fn lay(&mut self, number: u32, route: usize, mut way: Way, corridor: Option<Corridor>, cause: Cause) {
+        let Some(held) = self.subscriptions.get_mut(number) else { return };
+        let client = ClientId(held.client);
+        let Some(held) = held.routes.get_mut(route) else { return };
+        let nowhere =
+            || Area::Corridor(Box::new(Corridor::nowhere(World::Geodetic, &held.to.to, held.radius)));
+        let mut area = corridor.map_or_else(nowhere, |corridor| Area::Corridor(Box::new(corridor)));
+        if let Err(refusal) = held.held.resize(bytes_of(&area, Some(&way))) {
+            tracing::debug!(?refusal, "an area along a route has no room");
+            self.metrics.routes_refused.add(1);
+            area = nowhere();
+            way.arcs = Box::default();
+            held.held.shrink(bytes_of(&area, Some(&way)));
+        }
+        held.way = Some(Arc::new(way));
+        let Some(watch) = self.tracker.watch(SubscriptionId(number)) else {
+            return violated!("a subscription is installed");
+        };
+        let mut filters = watch.filters().to_vec();
+        let Some(filter) = filters.get_mut(held.filter) else { return };
+        filter.area = area;
+        let subscription = Subscription { client, filters };
+        if self.engine.install(SubscriptionId(number), &subscription).is_err() {
+            // It is where it was.
+            tracing::error!("the engine has no room for an area along a route");
+            return;
+        }
+        let Subscription { filters, .. } = subscription;
+        self.tracker.replace_filters(SubscriptionId(number), filters, cause, self.now, &mut self.effects);
+        self.metrics.routes_found.add(1);
+        self.tell_changes();
+    }
+
+    /// Notes along which way an area lies, and asks again where streets cost something else by now.
+    fn note_way(&mut self, number: u32, route: usize, cause: Cause) {
+        let Some(wayfinder) = self.wayfinder.clone() else { return };
+        let Some(held) = self.subscriptions.get(number) else { return };
+        let Some(way) = held.routes.get(route).and_then(|route| route.way.as_ref()) else { return };
+        let Some(client) = self.clients.get(held.client) else { return };
+        let place = AreaPlace { shard: self.shard, subscription: number, route };
+        if !wayfinder.note(tenant::split(&client.name).0, place, way) {
+            self.ask_way(number, route, cause);
+        }
+    }
+
+    fn moves_of(&self, client: u32) -> u64 {
+        let client = self.clients.get(client);
+        client.and_then(|client| client.routed.as_ref()).map_or(0, |routed| routed.moves)
+    }
+
+    /// Answers a move when the areas are in force that were found for it.
+    pub(crate) fn answer_move(&mut self, client: &str, answer: Answer) {
+        let id = self.ids.get(client).copied();
+        let is_asking = id.is_some_and(|id| self.oldest_question(id).is_some());
+        let routed = id.and_then(|id| self.clients.get_mut(id)?.routed.as_mut());
+        match routed {
+            Some(routed) if is_asking && routed.waiting.len() < WAITING => {
+                routed.waiting.push((routed.moves, answer));
+            }
+            _ => self.answer(answer),
+        }
+    }
+
+    /// The move before the oldest question for an area of a client.
+    fn oldest_question(&self, client: u32) -> Option<u64> {
+        let client: &Client = self.clients.get(client)?;
+        client.routed.as_ref()?;
+        let held = client.subscriptions.values().filter_map(|number| self.subscriptions.get(*number));
+        let questions = held.flat_map(|held| &held.routes).filter_map(|route| route.question.as_ref());
+        questions.map(|question| question.moves).min()
+    }
+
+    /// Answers the moves of a client that have nothing to wait for any more.
+    pub(super) fn answer_moves(&mut self, client_id: u32) {
+        let oldest = self.oldest_question(client_id);
+        let routed = self.clients.get_mut(client_id).and_then(|client| client.routed.as_mut());
+        let Some(routed) = routed.filter(|routed| !routed.waiting.is_empty()) else { return };
+        let ends = routed.waiting.partition_point(|(moves, _)| oldest.is_none_or(|oldest| *moves < oldest));
+        let answers: Vec<_> = routed.waiting.drain(..ends).map(|(_, answer)| answer).collect();
+        self.answer_safely(answers);
+    }
+
+    /// Answers the moves of a client that is gone.
+    pub(super) fn answer_all(&mut self, routed: Option<Box<Routed>>) {
+        let waiting = routed.map(|routed| routed.waiting).unwrap_or_default();
+        self.answer_safely(waiting.into_iter().map(|(_, answer)| answer).collect());
+    }
+
+    /// Answers moves of earlier steps, which may not be on disk yet.
+    fn answer_safely(&mut self, answers: Vec<Answer>) {
+        if !answers.is_empty() {
+            let _ = self.ledger.record();
+        }
+        answers.into_iter().for_each(|answer| self.answer(answer));
+    }
+
+    /// The filters of a subscription whose areas lie along routes.
+    pub(super) fn routed_filters(&self, number: u32) -> Vec<usize> {
+        let held = self.subscriptions.get(number);
+        held.map(|held| held.routes.iter().map(HeldRoute::filter).collect()).unwrap_or_default()
+    }
+}
