@@ -36,6 +36,7 @@ mod sessions;
 mod shard;
 mod shutdown;
 mod situations;
+mod slow_streets;
 mod store;
 mod telemetry;
 mod tls;

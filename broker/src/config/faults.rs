@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use axum::http::Uri;
 use axum::http::uri::Scheme;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
+use matcher::condition::Condition;
 use matcher::condition::text::TEXT_BYTES_MAX;
 
 use super::https::{self, is_url};
@@ -25,6 +26,12 @@ const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 const PUSH_S_MAX: u64 = 2_419_200;
 /// Each holds an event.
 const PUSH_QUEUE_MAX: u64 = 10_000_000;
+
+/// Routes would not lead along a street that is slower if there is any other.
+const SLOW_FACTOR_MAX: f64 = 1_000.0;
+/// Around an event further away streets have nothing to do with it.
+const SLOW_RADIUS_M_MAX: f64 = 5_000.0;
+const SLOW_HOLD_S_MAX: u64 = 3_600;
 
 /// The least that the HTTP library can do with.
 const HEAD_BYTES_MIN: usize = 8_192;
@@ -88,6 +95,21 @@ impl Config {
         }
         if !self.routes.streets.is_empty() && self.server.world != WorldName::Geodetic {
             faults.push("routes.streets are in degrees, and server.world is not geodetic".to_owned());
+        }
+        let config::SlowStreets { condition, factor, radius_m, hold_s, .. } = &self.routes.slow;
+        if !condition.is_empty()
+            && let Err(error) = Condition::parse(condition)
+        {
+            faults.push(format!("routes.slow.where {condition:?} is no condition: {error}"));
+        }
+        if !(1.0..=SLOW_FACTOR_MAX).contains(factor) {
+            faults.push(format!("routes.slow.factor {factor} is not from 1 to {SLOW_FACTOR_MAX}"));
+        }
+        if !(0.0..=SLOW_RADIUS_M_MAX).contains(radius_m) {
+            faults.push(format!("routes.slow.radius_m {radius_m} is not from 0 to {SLOW_RADIUS_M_MAX}"));
+        }
+        if *hold_s > SLOW_HOLD_S_MAX {
+            faults.push(format!("routes.slow.hold_s {hold_s} is more than {SLOW_HOLD_S_MAX}"));
         }
         let config::Console { base_map, object, interests } = &self.console;
         faults.extend(config::interests::read(interests).err().into_iter().flatten());

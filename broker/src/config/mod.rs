@@ -403,6 +403,20 @@ pub struct Routes {
     pub streets: String,
     pub client_bytes: u64,
     pub tenant_bytes: u64,
+    pub slow: SlowStreets,
+}
+
+/// Section `routes.slow`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct SlowStreets {
+    #[serde(rename = "where")]
+    pub condition: String,
+    pub factor: f64,
+    pub radius_m: f64,
+    pub derived: bool,
+    pub hold_s: u64,
 }
 
 /// Section `console`.

@@ -60,7 +60,16 @@ impl App {
                 }
             }
         };
-        streets.lay(tenant::split(client).0.into(), from, prepared).await
+        let tenant = tenant::split(client).0;
+        self.watch_slow_streets(tenant).await;
+        streets.lay(tenant.into(), from, prepared).await
+    }
+
+    /// Knows which streets are slow for a tenant, from now on.
+    pub(crate) async fn watch_slow_streets(&self, tenant: &str) {
+        if let Some(slow_streets) = &self.slow_streets {
+            slow_streets.watch(tenant).await;
+        }
     }
 
     fn streets(&self) -> Result<&Arc<Streets>, ApiError> {
@@ -91,6 +100,7 @@ pub(crate) async fn find(
     let tenant: Arc<str> = principal.behalf().tenant_name().into();
     let arrived = Instant::now();
     let streets = app.streets()?;
+    app.watch_slow_streets(&tenant).await;
     let limits = &app.config.limits;
     let format = Format::of(&headers)?;
     if format == Format::Json {

@@ -75,6 +75,7 @@ use crate::sessions::Shared;
 use crate::shard::Shards;
 use crate::shutdown::Ending;
 use crate::situations::{Host, Situations};
+use crate::slow_streets::{self, SlowStreets};
 use crate::telemetry::Telemetry;
 use cursors::Cursors;
 use origin::Origins;
@@ -106,6 +107,8 @@ pub(crate) struct App {
     base_map: Option<BaseMap>,
     /// The streets that routes lead through.
     streets: Option<Arc<Streets>>,
+    /// Watches for events that slow streets down.
+    slow_streets: Option<SlowStreets>,
     /// The sender of push messages.
     push: Option<Arc<Push>>,
     /// WebSockets, which can be cut off.
@@ -133,7 +136,7 @@ impl App {
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
-        let Shared { metrics, kept, quotas, budget, telemetry, engine_time, push, .. } = shared;
+        let Shared { metrics, kept, quotas, budget, telemetry, engine_time, push, wayfinder, .. } = shared;
         let world = World::from(config.server.world);
         let subscriptions = SubscriptionReader::new(world, config.limits.clone(), config.outbox.overflow)
             .with_store(shards.has_store());
@@ -148,6 +151,17 @@ impl App {
             tasks: tasks.clone(),
             runtime: Handle::current(),
         };
+        let slow_streets = wayfinder.and_then(|wayfinder| {
+            SlowStreets::new(slow_streets::Means {
+                config: Arc::clone(&config),
+                shards: shards.clone(),
+                subscriptions: Arc::clone(&subscriptions),
+                wayfinder,
+                tasks: tasks.clone(),
+                ended: ended.clone(),
+                runtime: Handle::current(),
+            })
+        });
         Arc::new(Self {
             world,
             admission: Admission::new(&config, Box::new(shards.clone()), Arc::clone(&metrics), engine_time),
@@ -166,6 +180,7 @@ impl App {
             cursors: Cursors::new(),
             base_map,
             streets,
+            slow_streets,
             push,
             sockets: Sockets::default(),
             tasks,

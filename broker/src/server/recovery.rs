@@ -17,7 +17,7 @@ use crate::http::App;
 use crate::ingest::feature::FeatureReader;
 use crate::model::error::ApiError;
 use crate::push::{Forget, Push};
-use crate::routing::{TellRoutes, Wayfinder};
+use crate::routing::Wayfinder;
 use crate::sessions::{Restored, Sessions, Shared};
 use crate::shard::{Command, Shards};
 use crate::shutdown::Ending;
@@ -101,9 +101,10 @@ impl Recovery {
         let mut restored =
             Restored::read(recovered, config, &features, streets.as_deref(), shared.metrics.started)?;
         let situations = std::mem::take(&mut restored.situations);
+        let routed = std::mem::take(&mut restored.routed);
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
         let wayfinder = shared.wayfinder.clone();
-        let finding = wayfinder.map(|wayfinder| wayfinder.run(tell_routes_in(&shards), ending.ended.clone()));
+        let finding = wayfinder.map(|wayfinder| wayfinder.run(shards.tell_routes(), ending.ended.clone()));
         let finding = finding.map(tokio::spawn);
         let courier = push.zip(waiting).map(|(push, waiting)| push.courier(waiting, forget_in(&shards)));
         let courier = courier.map(|courier| tokio::spawn(courier.run(ending.ended.clone())));
@@ -117,6 +118,12 @@ impl Recovery {
             ending,
         );
         app.situations.restore(situations);
+        let watching = Arc::clone(&app);
+        app.tasks.spawn(async move {
+            for tenant in routed {
+                watching.watch_slow_streets(&tenant).await;
+            }
+        });
         Ok(Some(TakenUp { app, threads, courier, finding }))
     }
 
@@ -146,15 +153,6 @@ impl Recovery {
         );
         Ok((store, recovered))
     }
-}
-
-/// How the shards are told of areas along routes.
-fn tell_routes_in(shards: &Shards) -> TellRoutes {
-    let shards = shards.clone();
-    Arc::new(move |shard, news| {
-        let shards = shards.clone();
-        Box::pin(async move { shards.tell_route(shard, news).await })
-    })
 }
 
 /// How the courier removes a push subscription that is over from its client.

@@ -1,6 +1,6 @@
 //! Taking up again what another run of the broker left on disk, and how what the tracker knows is written there.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,6 +45,8 @@ pub(crate) struct Restored {
     pub(crate) timeline: Option<Timeline>,
     /// By what clients are dealt out among shards.
     pub(crate) dealing: Option<u64>,
+    /// The tenants of clients that have areas along routes.
+    pub(crate) routed: BTreeSet<Box<str>>,
 }
 
 /// A live event as it was.
@@ -167,6 +169,11 @@ impl Restored {
         let clients = recovered.clients.into_iter();
         let clients = clients.map(|client| RestoredClient::read(client, config, &reader, zones, &mut bodies));
         let mut clients = clients.collect::<Result<Vec<_>, _>>()?;
+        let has_routes = |client: &&RestoredClient| {
+            client.subscriptions.iter().any(|(prepared, _)| !prepared.routes.is_empty())
+        };
+        let routed =
+            clients.iter().filter(has_routes).map(|client| tenant::split(&client.name).0.into()).collect();
         if let Some(streets) = streets {
             clients.iter_mut().for_each(|client| client.lay_routes(streets));
         }
@@ -179,6 +186,7 @@ impl Restored {
             findings,
             timeline: Some(timeline),
             dealing: Some(recovered.dealing),
+            routed,
         })
     }
 }

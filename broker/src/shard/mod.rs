@@ -29,7 +29,7 @@ use crate::model::aside::aside;
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
-use crate::routing::RouteNews;
+use crate::routing::{RouteNews, TellRoutes};
 use crate::sessions::{
     Asked, Attached, Disk, Health, Heavy, Known, LivePage, LiveQuestion, Mover, Rank, Restored, Sessions,
     Shared, Told,
@@ -535,15 +535,20 @@ impl Shards {
         Ok(wire::Clients { clients, next })
     }
 
-    /// Tells a shard of areas along routes, however long that takes.
-    pub(crate) async fn tell_route(&self, shard: usize, news: RouteNews) {
-        let Some(sender) = self.senders.get(shard) else { return };
-        sender
-            .send(match news {
-                RouteNews::Found(found) => Command::RouteFound(found),
-                RouteNews::Slowed(places) => Command::StreetsSlowed(places),
+    /// A way to tell shards of areas along routes, however long that takes.
+    pub(crate) fn tell_routes(&self) -> TellRoutes {
+        let senders = Arc::clone(&self.senders);
+        Arc::new(move |shard, news| {
+            let senders = Arc::clone(&senders);
+            Box::pin(async move {
+                let Some(sender) = senders.get(shard) else { return };
+                let command = match news {
+                    RouteNews::Found(found) => Command::RouteFound(found),
+                    RouteNews::Slowed(places) => Command::StreetsSlowed(places),
+                };
+                sender.send(command).await;
             })
-            .await;
+        })
     }
 
     /// Finds live events, in a shard: each has all of them.

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use streets::Network;
 use tempfile::TempDir;
 
-use crate::harness::{Http, Program, Serve, Ws, feature};
+use crate::harness::{Http, Program, Serve, Ws, eventually, feature};
 use crate::routes::square;
 
 /// Metres from the border of a corridor within which the oracle does not decide.
@@ -227,13 +227,13 @@ async fn after_a_kill_the_route_is_found_again_from_the_kept_position() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn areas_that_take_too_much_are_refused_with_the_setting() {
     let folder = square();
-    let settings = config(folder.path()) + "client_bytes = 1100\n";
+    let settings = config(folder.path()) + "client_bytes = 900\n";
     let program = Serve::new().config(&settings).start().await;
     let http = program.http();
     put(&http, "car", &along([0.0, 0.0], 100.0)).await;
     place(&http, "car", [0.0, 0.0]).await;
     let more = json!({"filters": [{"area": {"route": {"to": [0.01, 0.01]}, "radius_m": 100}}]});
-    let problem = http.put("/v1/clients/car/subscriptions/more", &more).await.problem(429);
+    let problem = http.put("/v1/clients/car/subscriptions/more", &more).await.problem(409);
     assert!(problem.to_string().contains("routes.client_bytes"), "{problem}");
     // One that grows beyond that is nowhere.
     place(&http, "car", [0.0, 0.01]).await;
@@ -435,5 +435,136 @@ async fn clients_get_what_lies_on_their_way_by_an_oracle() {
 async fn clients_of_a_country_get_what_lies_on_their_way_by_an_oracle() {
     if let Some(streets) = liechtenstein() {
         travel(&streets, 300, 20, 12).await;
+    }
+}
+
+fn jam(key: &str, at: [f64; 2]) -> Value {
+    let mut event = feature(&format!("{key}-event"), at, json!({"type": "jam"}));
+    (event["key"], event["ttl_s"]) = (json!(key), json!(600));
+    event
+}
+
+/// How long the way from one place to another takes, in seconds, and how long it is.
+async fn duration_and_length(http: &Http, from: [f64; 2], to: [f64; 2]) -> (f64, f64) {
+    let question = json!({"from": from, "to": to}).to_string();
+    let found = http.post("/v1/routes", "application/json", question).await.expect(200).json();
+    (found["duration_s"].as_f64().expect("a number"), found["length_m"].as_f64().expect("a number"))
+}
+
+const SLOW: &str = "[routes.slow]\nwhere = \"type = 'jam'\"\nfactor = 6\nradius_m = 50\nhold_s = 0\n";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_street_that_becomes_slow_is_gone_round_and_areas_along_it_are_found_again() {
+    let folder = square();
+    let settings = config(folder.path()) + SLOW + "derived = false\n";
+    let program = Serve::new().args(&["--shards", "2"]).config(&settings).start().await;
+    let http = program.http();
+    let [from, to] = [[0.0, 0.0], [0.01, 0.01]];
+    for client in ["car", "bike"] {
+        place(&http, client, from).await;
+    }
+    put(&http, "car", &along(to, 100.0)).await;
+    put(&http, "bike", &along([0.0, 0.01], 100.0)).await;
+    let mut ws = program.ws("car").await;
+    // By 2 or by 4: as long either way. One of the two becomes slow, and then the other.
+    assert_eq!(duration_and_length(&http, from, to).await, (144.0, 2_000.0));
+    let holds = async |at: [f64; 2]| {
+        let why = explain(&http, "car", at).await;
+        why["filters"][0]["area"]["holds"].as_bool().expect("true or false")
+    };
+    let corners = [[0.01, 0.0], [0.0, 0.01]];
+    let first = usize::from(holds(corners[1]).await);
+    for turn in [first, 1 - first] {
+        let (slow, other) = (corners[turn], corners[1 - turn]);
+        publish(&http, &jam("jam", slow)).await;
+        eventually("the other way", async || (holds(other).await && !holds(slow).await).then_some(())).await;
+        assert_eq!(duration_and_length(&http, from, to).await, (144.0, 2_000.0));
+    }
+    // Both are slow: the diagonal, which is slow by itself, is quicker.
+    publish(&http, &jam("second", corners[first])).await;
+    let diagonal = (270.0, 1_500.0);
+    eventually("the diagonal", async || {
+        (duration_and_length(&http, from, to).await == diagonal).then_some(())
+    })
+    .await;
+    eventually("it is gone along", async || holds([0.005, 0.005]).await.then_some(())).await;
+    publish(&http, &feature("on-it", [0.005, 0.005], json!({}))).await;
+    // When that is over, those who ask go the quick way again; areas stay where they are until their clients leave them.
+    http.delete("/v1/events/second-event").await.expect(204);
+    eventually("the quick way", async || {
+        (duration_and_length(&http, from, to).await == (144.0, 2_000.0)).then_some(())
+    })
+    .await;
+    assert!(holds([0.005, 0.005]).await);
+    let got = ids(&http, &mut ws, "end").await;
+    assert_eq!(got.last().map(String::as_str), Some("on-it"), "{got:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_that_nobody_derived_slow_nothing_down_unless_the_setting_says_so() {
+    let folder = square();
+    let program = Serve::new().config(&(config(folder.path()) + SLOW)).start().await;
+    let http = program.http();
+    let [from, to] = [[0.0, 0.0], [0.01, 0.0]];
+    assert_eq!(duration_and_length(&http, from, to).await, (72.0, 1_000.0));
+    publish(&http, &jam("told", [0.005, 0.0])).await;
+    let rules = json!({
+        "facts": {"slow": {"where": "kind = 'slow'", "args": ["@lon", "@lat"]}},
+        "program": "slow(X,Y) <=> jam(X,Y).",
+        "publish": {"jam": {"at": [0, 1], "properties": {"type": "jam"}, "key": "jam-{0}-{1}", "ttl_s": 600}},
+    });
+    http.put("/v1/rules/traffic", &rules).await.expect(201);
+    publish(&http, &feature("crawls", [0.005, 0.0], json!({"kind": "slow"}))).await;
+    // Both events are on the way, and only the derived one counts.
+    eventually("it is slow", async || {
+        let (duration_s, length_m) = duration_and_length(&http, from, to).await;
+        assert!(
+            [(72.0, 1_000.0), (216.0, 3_000.0)].contains(&(duration_s, length_m)),
+            "{duration_s} {length_m}"
+        );
+        (duration_s == 216.0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn slow_streets_are_slow_again_after_a_restart() {
+    let folder = square();
+    let data = TempDir::new().expect("a folder");
+    let data_path = data.path().join("data").display().to_string();
+    let settings = config(folder.path()) + SLOW + "derived = false\n";
+    let serve = || Serve::new().args(&["--data", &data_path]).config(&settings);
+    let program = serve().start().await;
+    let http = program.http();
+    let [from, to] = [[0.0, 0.0], [0.01, 0.01]];
+    place(&http, "car", from).await;
+    put(&http, "car", &along(to, 100.0)).await;
+    let on_one = explain(&http, "car", [0.01, 0.0]).await["filters"][0]["area"]["holds"] == true;
+    let (slow, other) = if on_one { ([0.01, 0.0], [0.0, 0.01]) } else { ([0.0, 0.01], [0.01, 0.0]) };
+    publish(&http, &jam("jam", slow)).await;
+    program.kill();
+    let program = serve().start().await;
+    let http = program.http();
+    eventually("the other way", async || {
+        let area = explain(&http, "car", other).await["filters"][0]["area"].clone();
+        (area["holds"] == true).then_some(())
+    })
+    .await;
+}
+
+#[test]
+fn settings_of_slow_streets_are_checked() {
+    for (setting, fault) in [
+        ("where = \"type = \"", "routes.slow.where"),
+        ("factor = 0.5", "routes.slow.factor"),
+        ("radius_m = -1", "routes.slow.radius_m"),
+        ("hold_s = 4000", "routes.slow.hold_s"),
+    ] {
+        let folder = TempDir::new().expect("a folder");
+        std::fs::write(folder.path().join("nearcast.toml"), format!("[routes.slow]\n{setting}\n"))
+            .expect("written");
+        let output = crate::harness::run_to_end(&["serve", "--config", "nearcast.toml"], &[], folder.path());
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && told.contains(fault), "{setting}: {told}");
     }
 }

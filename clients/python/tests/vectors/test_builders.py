@@ -48,7 +48,7 @@ def test_a_condition(vector: dict[str, Any]) -> None:
     assert str(built(vector["builder"])) == vector["text"]
 
 
-@each(vectors("areas"))
+@each([*vectors("areas"), *vectors("route_areas")])
 def test_an_area(vector: dict[str, Any]) -> None:
     name, *arguments = vector["builder"]
     nearest = (

@@ -102,7 +102,8 @@ fn area(form: &Value) -> Area {
 
 #[test]
 fn areas_are_written_as_the_contract_says() {
-    for vector in vectors("areas.json").as_array().expect("an array") {
+    let all = ["areas.json", "route_areas.json"].map(vectors);
+    for vector in all.iter().flat_map(|vectors| vectors.as_array().expect("an array")) {
         let document = documents::Subscription::from(Subscription::from(area(&vector["builder"])));
         let filter = serde_json::to_value(&document.filters[0]).expect("JSON");
         let expected = if vector["area"].is_null() { json!({}) } else { json!({"area": vector["area"]}) };

@@ -117,7 +117,8 @@ function area([form, ...rest]: Form): Area {
 }
 
 describe("areas", () => {
-  test.each(vectors("areas.json") as { name: string; builder: Form; area: Json | null }[])("$name", ({ builder, area: expected }) => {
+  const all = ["areas.json", "route_areas.json"].flatMap((file) => vectors(file) as { name: string; builder: Form; area: Json | null }[]);
+  test.each(all)("$name", ({ builder, area: expected }) => {
     const filter = JSON.parse(JSON.stringify({ area: area(builder) })) as Json;
     expect(filter).toEqual(expected === null ? {} : { area: expected });
   });

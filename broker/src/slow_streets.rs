@@ -1,0 +1,289 @@
+//! Streets that are slow while an event says so (`routes.slow`): routes of the event's tenant take them as so many times as long, and areas
+//! that lie along one which has become slow are found again.
+//!
+//! A client of the broker's own watches the events of each tenant that asks for routes. It reads what comes and what ends, and has new costs
+//! put into force, at most once in [`EVERY`].
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use matcher::geo::{Radius, World};
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::config::Config;
+use crate::ingest::Behalf;
+use crate::ingest::json::Members;
+use crate::ingest::subscription::SubscriptionReader;
+use crate::model::delivery::{Delivery, Entry, Transition};
+use crate::model::error::ApiError;
+use crate::model::event::ObjectHash;
+use crate::model::tenant;
+use crate::outbox::{Bounds, Outbox};
+use crate::routing::Wayfinder;
+use crate::sessions::Resume;
+use crate::shard::{Command, Shards};
+
+/// The client that watches for a tenant.
+const CLIENT: &str = "~routes/slow";
+
+/// How often new costs are put into force for a tenant, at most. They take milliseconds for a city, and some tenths of a second for a country.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Events of a tenant that slow streets down, at most; further ones do not.
+const JAMS: usize = 20_000;
+
+/// Bytes that are read at once.
+const BATCH_BYTES: usize = 262_144;
+
+/// How long to wait before something that the broker refused is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What the watch needs of the broker.
+pub(crate) struct Means {
+    pub(crate) config: Arc<Config>,
+    pub(crate) shards: Shards,
+    pub(crate) subscriptions: Arc<SubscriptionReader>,
+    pub(crate) wayfinder: Arc<Wayfinder>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) ended: CancellationToken,
+    pub(crate) runtime: Handle,
+}
+
+/// The watch over all tenants that ask for routes.
+pub(crate) struct SlowStreets {
+    means: Arc<Means>,
+    /// Whether each tenant's watch has read what was there when it began. A std mutex: held for a look or an insertion.
+    watched: Mutex<HashMap<Arc<str>, watch::Receiver<bool>>>,
+}
+
+/// The watch for one tenant.
+struct Watch {
+    means: Arc<Means>,
+    tenant: Arc<str>,
+    jams: HashMap<ObjectHash, Jam>,
+    /// The arcs that are slow as they are in force, and since when.
+    in_force: (BTreeSet<u32>, Option<Instant>),
+    has_read: watch::Sender<bool>,
+    connection: u64,
+}
+
+/// An event that slows streets down.
+struct Jam {
+    arcs: Vec<u32>,
+    /// When it is over, where its event has ended.
+    ends: Option<Instant>,
+}
+
+/// An event, as far as it matters here.
+#[derive(Deserialize)]
+struct Seen<'a> {
+    geometry: Place,
+    #[serde(borrow)]
+    derived: Option<&'a RawValue>,
+    ttl_s: Option<f64>,
+    #[serde(borrow)]
+    key: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Place {
+    coordinates: Vec<f64>,
+}
+
+impl SlowStreets {
+    /// Makes the watch; `None` where no event slows streets down.
+    pub(crate) fn new(means: Means) -> Option<Self> {
+        let is_wanted = !means.config.routes.slow.condition.is_empty();
+        is_wanted.then(|| Self { means: Arc::new(means), watched: Mutex::default() })
+    }
+
+    /// Watches the events of a tenant from now on, and waits until those are known that are live already.
+    pub(crate) async fn watch(&self, tenant: &str) {
+        let mut has_read = {
+            let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
+            watched.get(tenant).cloned().unwrap_or_else(|| {
+                let (has_read, seen) = watch::channel(false);
+                let tenant: Arc<str> = tenant.into();
+                watched.insert(Arc::clone(&tenant), seen.clone());
+                self.begin(tenant, has_read);
+                seen
+            })
+        };
+        // One that has ended has seen the broker stop.
+        let _ = has_read.wait_for(|has_read| *has_read).await;
+    }
+
+    fn begin(&self, tenant: Arc<str>, has_read: watch::Sender<bool>) {
+        let means = Arc::clone(&self.means);
+        let watch = Watch {
+            means: Arc::clone(&means),
+            tenant,
+            jams: HashMap::new(),
+            in_force: (BTreeSet::new(), None),
+            has_read,
+            connection: 0,
+        };
+        let ended = means.ended.clone();
+        let run = async move {
+            ended.run_until_cancelled_owned(watch.run()).await;
+        };
+        means.tasks.spawn_on(run, &means.runtime);
+    }
+}
+
+impl Watch {
+    async fn run(mut self) {
+        loop {
+            match self.read().await {
+                Err(ApiError::Stopping) => return,
+                Ok(()) => {}
+                Err(refusal) => tracing::warn!(?refusal, "events that slow streets down cannot be read"),
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    /// Reads what is live and what comes, until something was lost.
+    async fn read(&mut self) -> Result<(), ApiError> {
+        let means = Arc::clone(&self.means);
+        let client: Arc<str> = tenant::inside(&self.tenant, CLIENT).into();
+        self.connection += 1;
+        let bounds = Bounds::new(&means.config.outbox).in_order();
+        let outbox = Arc::new(Outbox::new(self.connection, bounds));
+        let attached = Arc::clone(&outbox);
+        let attach = |client, reply| Command::Attach {
+            client,
+            outbox: attached,
+            resume: Resume::Fresh,
+            confinement: None,
+            reply,
+        };
+        means.shards.ask(&client, attach).await??;
+        let read = self.read_from(&client, &outbox).await;
+        means.shards.detach(&client, self.connection).await;
+        read
+    }
+
+    async fn read_from(&mut self, client: &Arc<str>, outbox: &Arc<Outbox>) -> Result<(), ApiError> {
+        // Exits come first: what leaves right after it came is then told.
+        for on in ["exit", "event"] {
+            self.install(client, outbox, on).await?;
+        }
+        // What they brought is there once something else was answered.
+        let list = |client, reply| Command::List { client, confinement: None, reply };
+        self.means.shards.ask(client, list).await??;
+        self.jams.clear();
+        let mut batch = Vec::new();
+        loop {
+            let has_read = outbox.behind() == 0 || *self.has_read.borrow();
+            if has_read {
+                self.put_into_force().await;
+                self.has_read.send_replace(true);
+            }
+            tokio::select! {
+                ended = outbox.next_batch(&mut batch, BATCH_BYTES) => {
+                    if let Some(close) = ended {
+                        return if close.code == 1013 { Ok(()) } else { Err(ApiError::Stopping) };
+                    }
+                    for entry in batch.drain(..) {
+                        match entry {
+                            Entry::Delivery(delivery) => self.take(&delivery),
+                            // What ended meanwhile is not known.
+                            Entry::Gap(_) => return Ok(()),
+                            Entry::Answer(_) => {}
+                        }
+                    }
+                }
+                () = sleep_until(self.next()) => {}
+            }
+        }
+    }
+
+    async fn install(&self, client: &Arc<str>, outbox: &Arc<Outbox>, on: &str) -> Result<(), ApiError> {
+        let Means { config, subscriptions, shards, .. } = &*self.means;
+        let document = json!({"filters": [{"where": config.routes.slow.condition}], "on": [on]}).to_string();
+        let has_tenants = config.wants_tokens() || !self.tenant.is_empty();
+        let behalf = Behalf { tenant: has_tenants.then_some(&*self.tenant), confinement: None };
+        let subscription = subscriptions.parse_members(on, Members::parse(&document)?)?.on_behalf(behalf)?;
+        let owner = Some(Arc::clone(outbox));
+        let install = |client, reply| Command::Install {
+            client,
+            subscription: Box::new(subscription),
+            change: None,
+            owner,
+            answer: None,
+            reply,
+        };
+        shards.ask(client, install).await?.map(drop)
+    }
+
+    /// Notes that an event is there, or is over.
+    fn take(&mut self, delivery: &Delivery) {
+        let slow = &self.means.config.routes.slow;
+        let object = delivery.body.object;
+        if delivery.transition == Some(Transition::Exit) {
+            if let Some(jam) = self.jams.get_mut(&object) {
+                jam.ends = Some(Instant::now() + Duration::from_secs(slow.hold_s));
+            }
+            return;
+        }
+        let Ok(Seen { geometry, derived, ttl_s, key }) = serde_json::from_str(&delivery.body.text) else {
+            return;
+        };
+        // An event that is not live is over at once.
+        let counts = (ttl_s.is_some() || key.is_some()) && (derived.is_some() || !slow.derived);
+        let at = World::Geodetic.position(geometry.coordinates.get(..2).unwrap_or_default());
+        let radius = Radius::new(World::Geodetic, slow.radius_m);
+        let (true, Ok(at), Ok(radius)) = (counts, at, radius) else {
+            self.jams.remove(&object);
+            return;
+        };
+        if self.jams.len() >= JAMS && !self.jams.contains_key(&object) {
+            return;
+        }
+        let arcs = self.means.wayfinder.streets.arcs_near(&at, radius);
+        self.jams.insert(object, Jam { arcs, ends: None });
+    }
+
+    /// When there is something to do, should nothing come.
+    fn next(&self) -> Option<Instant> {
+        let ends = self.jams.values().filter_map(|jam| jam.ends).min();
+        let is_due = self.slow_now() != self.in_force.0;
+        let due = is_due.then(|| self.in_force.1.map_or_else(Instant::now, |since| since + EVERY));
+        ends.into_iter().chain(due).min()
+    }
+
+    fn slow_now(&self) -> BTreeSet<u32> {
+        self.jams.values().flat_map(|jam| &jam.arcs).copied().collect()
+    }
+
+    /// Puts new costs into force, unless that was done only now.
+    async fn put_into_force(&mut self) {
+        let now = Instant::now();
+        self.jams.retain(|_, jam| jam.ends.is_none_or(|ends| ends > now));
+        let slow = self.slow_now();
+        if slow == self.in_force.0 || self.in_force.1.is_some_and(|since| now < since + EVERY) {
+            return;
+        }
+        let Means { config, wayfinder, shards, .. } = &*self.means;
+        tracing::debug!(tenant = &*self.tenant, arcs = slow.len(), "streets are slow");
+        wayfinder
+            .slow_down(&self.tenant, slow.clone(), config.routes.slow.factor, &shards.tell_routes())
+            .await;
+        self.in_force = (slow, Some(now));
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
