@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use matcher::event::Event;
 use matcher::geo::{Position, Radius, World};
@@ -36,8 +36,17 @@ pub(crate) fn read_back(stored_text: &str, received_ms: u64, stored: Arc<StoredB
     let object = object_of(within, text).unwrap_or_default();
     let is_alarm = Members::parse(text).is_ok_and(|members| members.get("priority") == Some(ALARM));
     let first_received_ms = NonZeroU64::new(received_ms);
+    let deadline = Members::parse(text)
+        .ok()
+        .and_then(|members| members.get("deadline_ms")?.parse::<f64>().ok())
+        .and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok())
+        .map(|after| {
+            let ago = clock::unix_ms().saturating_sub(received_ms);
+            clock::now() + after.saturating_sub(Duration::from_millis(ago))
+        });
     Body {
         is_alarm,
+        deadline,
         first_received_ms,
         within: within.map(Box::from),
         stored: OnceLock::from(stored),
@@ -88,6 +97,8 @@ struct Read<'a> {
     id: Option<Cow<'a, str>>,
     time: Option<jiff::Timestamp>,
     is_alarm: bool,
+    /// How long after its arrival it is too late to deliver it.
+    deadline: Option<Duration>,
     /// What is probably not meant so.
     warnings: Vec<Fault>,
 }
@@ -200,7 +211,7 @@ impl FeatureReader {
         let has_line_ends = members.has_line_ends();
         let cleaned = without_nulls(&members);
         let text = cleaned.as_deref().unwrap_or(text);
-        let Read { event, life, id, time, is_alarm, warnings } = self.read(behalf, &mut members)?;
+        let Read { event, life, id, time, is_alarm, deadline, warnings } = self.read(behalf, &mut members)?;
         let made = if id.is_none() { Some(self.made_id(behalf)) } else { None };
         let id = id.as_deref().or(made.as_deref()).unwrap_or_default();
         let within = behalf.confinement.map(|confinement| Box::from(confinement.fingerprint()));
@@ -210,7 +221,9 @@ impl FeatureReader {
         let text = complete(text, has_line_ends, made.as_deref(), time.is_some());
         let bytes = text.len() + event.bytes();
         let live = life.map(|life| self.lives.begin(life, behalf, id, bytes)).transpose()?;
-        let body = Body { is_alarm, within, ..Body::new(text, clock::now(), object) };
+        let received = clock::now();
+        let deadline = deadline.map(|after| received + after);
+        let body = Body { is_alarm, deadline, within, ..Body::new(text, received, object) };
         Ok((Published::new(event, body, live), warnings))
     }
 
@@ -260,6 +273,7 @@ impl FeatureReader {
         let mut faults = Vec::new();
         check_kind(members, &mut faults);
         let is_alarm = is_alarm(members, &mut faults);
+        let deadline = deadline(members, &mut faults);
         let position = self.geometry(members, &mut faults);
         let reach = self.reach(members, &mut faults);
         let life = self.lives.read(members, &mut faults);
@@ -286,7 +300,7 @@ impl FeatureReader {
         }
         self.zones.mark(&mut event);
         behalf.check(&event)?;
-        Ok(Read { event, life, id, time, is_alarm, warnings })
+        Ok(Read { event, life, id, time, is_alarm, deadline, warnings })
     }
 
     /// Where there are tenants the numbers are drawn, for a count would tell each how much others publish.
@@ -353,6 +367,19 @@ impl FeatureReader {
         });
         radius.map_err(|fault| faults.push(fault)).ok()
     }
+}
+
+/// The longest deadline, in milliseconds: a day.
+const DEADLINE_MS_MAX: f64 = 86_400_000.0;
+
+fn deadline(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Option<Duration> {
+    const EXPECTED: &str = "a number of milliseconds above 0 and at most 86400000";
+    let text = members.take("deadline_ms")?;
+    let read = json::read::<f64>(text, "/deadline_ms", EXPECTED).and_then(|ms| {
+        let fault = || Fault { pointer: "/deadline_ms".to_owned(), detail: format!("must be {EXPECTED}") };
+        if ms > 0.0 && ms <= DEADLINE_MS_MAX { Ok(ms) } else { Err(fault()) }
+    });
+    read.map(|ms| Duration::from_secs_f64(ms / 1_000.0)).map_err(|fault| faults.push(fault)).ok()
 }
 
 /// How many times an event was derived, as the member says.

@@ -14,7 +14,18 @@ pub(crate) struct Vocabulary {
 
 /// Members of an event.
 pub(crate) const EVENT: Vocabulary = Vocabulary {
-    known: &["type", "geometry", "properties", "id", "time", "reach_m", "priority", "ttl_s", "key"],
+    known: &[
+        "type",
+        "geometry",
+        "properties",
+        "id",
+        "time",
+        "reach_m",
+        "priority",
+        "ttl_s",
+        "key",
+        "deadline_ms",
+    ],
     synonyms: &[
         ("ttl", "ttl_s"),
         ("ttlms", "ttl_s"),
@@ -26,6 +37,8 @@ pub(crate) const EVENT: Vocabulary = Vocabulary {
         ("radius", "reach_m"),
         ("radiusm", "reach_m"),
         ("timestamp", "time"),
+        ("deadline", "deadline_ms"),
+        ("deadlines", "deadline_ms"),
         ("prio", "priority"),
         ("attributes", "properties"),
         ("props", "properties"),

@@ -6,6 +6,7 @@ use std::time::Instant;
 use matcher::live::Cause;
 use serde::Deserialize;
 
+use super::clock;
 use super::event::Body;
 
 /// Something to write.
@@ -75,6 +76,8 @@ pub(crate) enum GapReason {
     NotDurable,
     /// Objects did not enter, because the subscription holds as many as it may.
     Members,
+    /// They were not written by the deadlines of their events.
+    Late,
     /// They were kept for as long as they may be.
     Age,
     /// More came than may wait.
@@ -100,11 +103,12 @@ pub(crate) const ENTRY_BYTES: usize = 96;
 
 impl GapReason {
     /// All reasons.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Ahead,
         Self::Acknowledged,
         Self::NotDurable,
         Self::Members,
+        Self::Late,
         Self::Age,
         Self::Overflow,
         Self::Epoch,
@@ -117,6 +121,7 @@ impl GapReason {
             Self::Acknowledged => "acknowledged",
             Self::NotDurable => "not-durable",
             Self::Members => "members",
+            Self::Late => "late",
             Self::Age => "age",
             Self::Overflow => "overflow",
             Self::Epoch => "epoch",
@@ -163,6 +168,12 @@ impl Delivery {
     pub(crate) fn fresh_since(&self) -> Option<Instant> {
         (self.cause == Cause::Published && self.transition.is_none() && !self.is_late)
             .then_some(self.body.received)
+    }
+
+    /// Whether it is too late for it. For an exit it never is: it says what is so since.
+    pub(crate) fn is_past_deadline(&self) -> bool {
+        self.transition != Some(Transition::Exit)
+            && self.body.deadline.is_some_and(|deadline| deadline <= clock::now())
     }
 
     /// Bytes of the delivery's texts and of the pointers to them.

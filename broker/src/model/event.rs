@@ -55,6 +55,8 @@ pub(crate) struct Body {
     pub(crate) object: ObjectHash,
     /// Whether it goes before others (`"priority": "alarm"`).
     pub(crate) is_alarm: bool,
+    /// When it is too late to deliver it (`deadline_ms`), if that is ever.
+    pub(crate) deadline: Option<Instant>,
     /// Its record on disk, once there is a need for one, which is there for as long as the body is.
     pub(crate) stored: OnceLock<Arc<StoredBody>>,
     /// What stands beside the event: its trace, and the checks that mark it.
@@ -89,9 +91,9 @@ impl Published {
     /// Gives it a text for readers who are confined otherwise than its situation, as long as nobody else has it.
     pub(crate) fn veil(&mut self, confinement: Option<&str>, text: Box<str>) {
         if let Some(body) = Arc::get_mut(&mut self.body) {
-            let within = body.within.clone();
+            let (is_alarm, deadline, within) = (body.is_alarm, body.deadline, body.within.clone());
             let veiled =
-                Body { is_alarm: body.is_alarm, within, ..Body::new(text, body.received, body.object) };
+                Body { is_alarm, deadline, within, ..Body::new(text, body.received, body.object) };
             body.veil =
                 Some(Box::new(Veil { confinement: confinement.map(Box::from), body: Arc::new(veiled) }));
         }
@@ -129,6 +131,7 @@ impl Body {
             within: None,
             object,
             is_alarm: false,
+            deadline: None,
             stored: OnceLock::new(),
             carried: None,
             veil: None,

@@ -57,6 +57,8 @@ pub(crate) struct Bounds {
     overflow: OverflowName,
     /// Whether alarms go ahead of what waits.
     has_alarms_ahead: bool,
+    /// Whether deliveries are left out whose events' deadlines are over.
+    has_deadlines: bool,
 }
 
 /// Answers that are on their way here.
@@ -92,12 +94,12 @@ const LITTLE_BYTES: usize = 16 * 1024;
 impl Bounds {
     pub(crate) fn new(settings: &config::Outbox) -> Self {
         let config::Outbox { frames, bytes, answers, answer_bytes, overflow } = *settings;
-        Self { frames, bytes, answers, answer_bytes, overflow, has_alarms_ahead: true }
+        Self { frames, bytes, answers, answer_bytes, overflow, has_alarms_ahead: true, has_deadlines: true }
     }
 
-    /// These bounds, for a reader to whom the order matters: alarms come in their turn.
+    /// These bounds, for a reader that has to know all that happened, in its order: alarms come in their turn, and nothing is too late.
     pub(crate) fn in_order(self) -> Self {
-        Self { has_alarms_ahead: false, ..self }
+        Self { has_alarms_ahead: false, has_deadlines: false, ..self }
     }
 
     /// Whether another answer may wait.
@@ -115,6 +117,7 @@ impl Bounds {
             answer_bytes: 1 << 20,
             overflow: OverflowName::DropOldest,
             has_alarms_ahead: true,
+            has_deadlines: true,
         }
     }
 }

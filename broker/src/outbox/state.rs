@@ -144,10 +144,17 @@ impl State {
                     *answer_bytes -= bytes;
                 }
                 Entry::Delivery(alarm) => {
-                    note(alarm.offset);
-                    alarm.offset = at;
                     *ahead_count -= 1;
                     *ahead_bytes -= bytes;
+                    if alarm.is_past_deadline() {
+                        // A gap says so in its turn.
+                        if let Some(log) = &mut log {
+                            log.put_back_in_turn(connection, alarm.offset);
+                        }
+                        continue;
+                    }
+                    note(alarm.offset);
+                    alarm.offset = at;
                 }
                 Entry::Gap(_) => *ahead_bytes -= bytes,
             }

@@ -8,7 +8,7 @@ use crate::budget::{Budget, Held};
 use crate::config::Config;
 use crate::ingest::feature::object_of;
 use crate::metrics::Metrics;
-use crate::model::delivery::{ENTRY_BYTES, GapReason, SubscriptionIds};
+use crate::model::delivery::{ENTRY_BYTES, GapReason, SubscriptionIds, Transition};
 use crate::model::event::Body;
 use matcher::live::Cause;
 
@@ -19,6 +19,7 @@ pub(super) const DROP: Bounds = Bounds {
     answer_bytes: 10_000,
     overflow: OverflowName::DropOldest,
     has_alarms_ahead: true,
+    has_deadlines: true,
 };
 
 pub(super) fn delivery(offset: u64) -> Delivery {
@@ -568,4 +569,41 @@ async fn what_waits_counts_with_what_is_held_for_the_client() {
     assert!(held().1 > 90_000);
     outbox.cut_off();
     assert_eq!(held(), (0, 0), "what is cut off gives back what it held");
+}
+
+/// A delivery whose event's deadline is over, or is far away.
+fn with_deadline(delivery: Delivery, is_over: bool) -> Delivery {
+    let after = if is_over { Duration::ZERO } else { Duration::from_secs(3_600) };
+    let body = &delivery.body;
+    let deadline = Some(body.received + after);
+    let body =
+        Body { is_alarm: body.is_alarm, deadline, ..Body::new("{}".into(), body.received, body.object) };
+    Delivery { body: Arc::new(body), ..delivery }
+}
+
+#[tokio::test]
+async fn what_is_too_late_is_one_gap() {
+    let bench = Bench::new(Bounds { frames: 100, ..DROP });
+    for (offset, is_over) in [(1, true), (2, true), (3, false), (4, true)] {
+        bench.push(with_deadline(delivery(offset), is_over));
+    }
+    bench.push(delivery(5));
+    let exit = Delivery { transition: Some(Transition::Exit), ..with_deadline(delivery(6), true) };
+    bench.push(exit);
+    assert_eq!(bench.drain().await, ["1-2", "3", "4-4", "5", "6"]);
+    assert_eq!(bench.metrics.gaps.of(GapReason::Late).get(), 3);
+    // Who has to know all that happened gets them.
+    let bench = Bench::new(Bounds { frames: 100, ..DROP }.in_order());
+    bench.push(with_deadline(delivery(1), true));
+    assert_eq!(bench.drain().await, ["1"]);
+}
+
+#[tokio::test]
+async fn an_alarm_that_is_too_late_ahead_of_its_turn_is_a_gap_in_its_turn() {
+    let bench = Bench::new(Bounds { frames: 100, ..DROP });
+    bench.push_all(1..=2);
+    bench.push(with_deadline(alarm(3), true));
+    bench.push(with_deadline(alarm(4), false));
+    assert_eq!(bench.drain().await, ["0 ahead", "1", "2", "3-3", "4 was ahead"]);
+    assert_eq!(bench.metrics.gaps.of(GapReason::Late).get(), 1);
 }

@@ -13,6 +13,7 @@ mod clients;
 #[cfg(feature = "client")]
 mod command_line;
 mod contract;
+mod deadlines;
 mod delivery;
 mod demo;
 mod documentation;

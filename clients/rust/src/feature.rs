@@ -34,6 +34,8 @@ pub struct Feature<P = Value> {
     pub priority: Option<String>,
     /// Its own area in metres: clients that are further away do not get it.
     pub reach_m: Option<f64>,
+    /// Milliseconds from its arrival within which it may be delivered.
+    pub deadline_ms: Option<f64>,
     /// All other members of the Feature; they are passed on.
     pub foreign: Map<String, Value>,
 }
@@ -55,6 +57,7 @@ pub fn event<P>(coordinates: impl Into<Coordinates>, properties: P) -> Feature<P
         key: None,
         priority: None,
         reach_m: None,
+        deadline_ms: None,
         foreign: Map::new(),
     }
 }
@@ -98,6 +101,12 @@ impl<P> Feature<P> {
     /// Clients that are further away do not get it.
     pub fn reach_m(mut self, reach_m: f64) -> Self {
         self.reach_m = Some(reach_m);
+        self
+    }
+
+    /// Is not delivered later than this many milliseconds after its arrival; a gap of reason `late` takes its place.
+    pub fn deadline_ms(mut self, deadline_ms: f64) -> Self {
+        self.deadline_ms = Some(deadline_ms);
         self
     }
 
@@ -168,6 +177,9 @@ impl<P: Serialize> Feature<P> {
         if let Some(reach_m) = &self.reach_m {
             map.serialize_entry("reach_m", reach_m)?;
         }
+        if let Some(deadline_ms) = &self.deadline_ms {
+            map.serialize_entry("deadline_ms", deadline_ms)?;
+        }
         for (name, value) in &self.foreign {
             map.serialize_entry(name, value)?;
         }
@@ -210,6 +222,7 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for Members<P> {
                 "key" => feature.key = members.next_value()?,
                 "priority" => feature.priority = members.next_value()?,
                 "reach_m" => feature.reach_m = members.next_value()?,
+                "deadline_ms" => feature.deadline_ms = members.next_value()?,
                 _ => _ = feature.foreign.insert(name.into_owned(), members.next_value()?),
             }
         }
@@ -222,9 +235,9 @@ impl<'de, P: Deserialize<'de>> Visitor<'de> for Members<P> {
                     .or_else(|fault| P::deserialize(UnitDeserializer::<M::Error>::new()).map_err(|_| fault))?
             }
         };
-        let Feature { id, time, ttl_s, key, priority, reach_m, foreign, .. } = feature;
+        let Feature { id, time, ttl_s, key, priority, reach_m, deadline_ms, foreign, .. } = feature;
         let coordinates = coordinates.ok_or_else(|| M::Error::missing_field("geometry"))?;
-        Ok(Feature { coordinates, properties, id, time, ttl_s, key, priority, reach_m, foreign })
+        Ok(Feature { coordinates, properties, id, time, ttl_s, key, priority, reach_m, deadline_ms, foreign })
     }
 }
 

@@ -251,6 +251,8 @@ open_enum! {
         Epoch = "epoch",
         /// A subscription remembers as many objects as it may, and one more did not enter.
         Members = "members",
+        /// They were not written by the deadlines of their events.
+        Late = "late",
     }
 }
 

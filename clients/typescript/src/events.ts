@@ -22,6 +22,8 @@ export interface Feature<P = Properties> {
   readonly priority?: "normal" | "alarm";
   /** The event's own area: clients that are further away do not get it. */
   readonly reach_m?: number;
+  /** For how many milliseconds from its arrival it may be delivered; then a gap of reason `late` takes its place. */
+  readonly deadline_ms?: number;
   /** Anything else is passed on. */
   readonly [member: string]: unknown;
 }

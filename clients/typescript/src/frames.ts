@@ -65,7 +65,7 @@ export type ClientFrame =
 export type Cause = "published" | "moved" | "changed" | "expired" | "revoked" | (string & {});
 
 /** Why deliveries are missing. A newer broker may have more. */
-export type GapReason = "overflow" | "members" | "age" | "not-durable" | "acknowledged" | "ahead" | "epoch" | (string & {});
+export type GapReason = "overflow" | "members" | "age" | "not-durable" | "acknowledged" | "ahead" | "late" | "epoch" | (string & {});
 
 export interface ReadyFrame {
   readonly kind: "ready";

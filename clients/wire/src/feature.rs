@@ -34,6 +34,9 @@ pub struct Feature {
     /// The event's own area in metres: clients whose position is further away do not get it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reach_m: Option<f64>,
+    /// For how many milliseconds from its arrival it may be delivered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<f64>,
     /// Whatever else the publisher put there.
     #[serde(flatten)]
     pub foreign: Map<String, Value>,
@@ -80,6 +83,7 @@ impl Feature {
             key: None,
             priority: None,
             reach_m: None,
+            deadline_ms: None,
             foreign: Map::new(),
         }
     }

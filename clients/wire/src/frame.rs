@@ -208,6 +208,8 @@ pub enum GapReason {
     Epoch,
     /// A subscription remembers as many objects as it may, and one more did not enter.
     Members,
+    /// They were not written by the deadlines of their events.
+    Late,
 }
 
 #[cfg(test)]
@@ -219,7 +221,7 @@ mod tests {
         let gap: ServerFrame =
             serde_json::from_str(r#"{"op":"gap","from":18,"to":40,"count":23,"reason":"overflow"}"#).unwrap();
         assert_eq!(gap, ServerFrame::Gap { from: 18, to: 40, count: 23, reason: GapReason::Overflow });
-        for reason in ["overflow", "members", "age", "not-durable", "acknowledged", "epoch"] {
+        for reason in ["overflow", "members", "age", "not-durable", "acknowledged", "epoch", "late"] {
             let text = format!("\"{reason}\"");
             let read: GapReason = serde_json::from_str(&text).unwrap();
             assert_eq!(serde_json::to_string(&read).unwrap(), text);

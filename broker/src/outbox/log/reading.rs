@@ -176,6 +176,13 @@ impl Log {
             if cursor.ahead.contains(&from) {
                 return Some(Entry::Gap(Gap { from, to: from, reason: GapReason::Ahead }));
             }
+            if self.is_too_late(delivery) {
+                return Some(Entry::Gap(Gap {
+                    from,
+                    to: self.last_too_late(cursor, to),
+                    reason: GapReason::Late,
+                }));
+            }
             let is_late = delivery.is_late || from <= cursor.late_to;
             return Some(Entry::Delivery(Delivery { is_late, ..delivery.clone() }));
         }
@@ -190,6 +197,29 @@ impl Log {
             Some(before) if from <= before => gap(to.min(before), GapReason::NotDurable),
             Some(_) if from <= self.acknowledged => gap(to.min(self.acknowledged), GapReason::Acknowledged),
             _ => gap(to, GapReason::NotDurable),
+        }
+    }
+
+    fn is_too_late(&self, delivery: &Delivery) -> bool {
+        self.bounds.has_deadlines && delivery.is_past_deadline()
+    }
+
+    /// The last offset, up to another, of those right behind a cursor for which it is too late.
+    fn last_too_late(&self, cursor: &Cursor, to: u64) -> u64 {
+        let mut last = cursor.at + 1;
+        while last < to
+            && !cursor.ahead.contains(&(last + 1))
+            && self.delivery_after(last).is_some_and(|next| next.offset == last + 1 && self.is_too_late(next))
+        {
+            last += 1;
+        }
+        last
+    }
+
+    /// Has an alarm come in its turn after all, that was to come ahead of it.
+    pub(in crate::outbox) fn put_back_in_turn(&mut self, connection: u64, offset: u64) {
+        if let Some(cursor) = self.cursor_mut(connection) {
+            cursor.ahead.remove(&offset);
         }
     }
 

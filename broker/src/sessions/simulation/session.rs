@@ -184,7 +184,7 @@ impl Session {
             }
             GapReason::Overflow if !self.durable || offset <= self.before => true,
             GapReason::Age | GapReason::Overflow => lost == Some(reason),
-            GapReason::Ahead | GapReason::Members | GapReason::Epoch => false,
+            GapReason::Ahead | GapReason::Members | GapReason::Late | GapReason::Epoch => false,
         }
     }
 

@@ -13,7 +13,7 @@ const ALTITUDE: &[&str] = &["altitude", "altitude_m", "alt", "ele", "elevation"]
 const TIME: &[&str] = &["time", "timestamp"];
 
 /// Members of an event that are numbers or words.
-const MEMBERS: &[&str] = &["ttl_s", "reach_m", "priority"];
+const MEMBERS: &[&str] = &["ttl_s", "reach_m", "priority", "deadline_ms"];
 
 /// What a column is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -42,6 +42,7 @@ class Feature(_Required, total=False):
     key: str
     priority: Literal["normal", "alarm"]
     reach_m: float
+    deadline_ms: float
     derived: Derived
     """Only the broker's own events have it."""
 
@@ -71,6 +72,7 @@ def event(
     key: str | None = None,
     priority: Literal["normal", "alarm"] | None = None,
     reach_m: float | None = None,
+    deadline_ms: float | None = None,
 ) -> Feature:
     """Makes an event.
 
@@ -83,6 +85,7 @@ def event(
         key: The object that it is about; a newer event of this key takes its place.
         priority: `"alarm"` goes before others, and is taken when others are refused.
         reach_m: Clients whose position is further away do not get it.
+        deadline_ms: Milliseconds from its arrival within which it may be delivered; then a gap of reason `late` takes its place.
     """
     feature: Feature = {
         "type": "Feature",
@@ -101,4 +104,6 @@ def event(
         feature["priority"] = priority
     if reach_m is not None:
         feature["reach_m"] = reach_m
+    if deadline_ms is not None:
+        feature["deadline_ms"] = deadline_ms
     return feature

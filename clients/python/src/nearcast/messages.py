@@ -76,7 +76,7 @@ class Gap:
     count: int
     """How many; 0 when nothing is known to be missing."""
     reason: str
-    """Why: `overflow`, `members`, `age`, `not-durable`, `acknowledged`, `epoch` (the session is another one), or `ahead`: with this one
+    """Why: `overflow`, `members`, `age`, `late` (not written by the deadlines of the events), `not-durable`, `acknowledged`, `epoch` (the session is another one), or `ahead`: with this one
     nothing was lost, it stands where an alarm would have come that was told before its turn."""
     epoch: str = field(default="", compare=False)
     """Names the session; offsets of another one do not compare."""

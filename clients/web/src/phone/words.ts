@@ -86,6 +86,8 @@ export function gapWords({ reason, count }: Gap): string | undefined {
         : `The broker began anew. ${events} missing, and what happened while you were away may be, too.`;
     case "age":
       return `${events} missing: they were kept for you until their time was over.`;
+    case "late":
+      return `${events} missing: it was too late for them.`;
     case "acknowledged":
       return `${events} missing here: another page of yours has taken them.`;
     case "not-durable":
