@@ -125,12 +125,20 @@ impl Wayfinder {
 
     /// The areas that lie along one of some arcs which have become slow.
     fn along(&self, tenant: &str, slow: &BTreeSet<u32>) -> Vec<AreaPlace> {
-        let mut all = self.ways();
-        let Some(ways) = all.get_mut(tenant) else { return Vec::new() };
+        // Not under the lock, for which shards would wait. A way that is noted meanwhile was found at the new costs, or is asked for again.
+        let Some(mut ways) = self.ways().get_mut(tenant).map(std::mem::take) else { return Vec::new() };
         ways.clear_up();
-        let is_slowed =
-            |way: &Weak<Way>| way.upgrade().is_some_and(|way| way.arcs.iter().any(|arc| slow.contains(arc)));
-        ways.listed.iter().filter(|(_, way)| is_slowed(way)).map(|(place, _)| *place).collect()
+        let mut is_slow = vec![false; self.streets.graph.arcs_count()];
+        slow.iter().for_each(|arc| is_slow[*arc as usize] = true);
+        let is_slowed = |way: &Weak<Way>| {
+            way.upgrade().is_some_and(|way| way.arcs.iter().any(|arc| is_slow[*arc as usize]))
+        };
+        let slowed = ways.listed.iter().filter(|(_, way)| is_slowed(way)).map(|(place, _)| *place).collect();
+        if let Some(since) = self.ways().get_mut(tenant) {
+            since.listed.append(&mut ways.listed);
+            since.there += ways.there;
+        }
+        slowed
     }
 
     /// Puts into force which arcs are slow for a tenant, and has the areas found again that lie along one which was not before.

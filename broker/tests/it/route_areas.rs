@@ -503,7 +503,8 @@ async fn a_street_that_becomes_slow_is_gone_round_and_areas_along_it_are_found_a
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn events_that_nobody_derived_slow_nothing_down_unless_the_setting_says_so() {
     let folder = square();
-    let program = Serve::new().config(&(config(folder.path()) + SLOW)).start().await;
+    let slow = "slow = {where = \"type = 'jam'\", factor = 6, radius_m = 50}\n";
+    let program = Serve::new().config(&(config(folder.path()) + slow)).start().await;
     let http = program.http();
     let [from, to] = [[0.0, 0.0], [0.01, 0.0]];
     assert_eq!(duration_and_length(&http, from, to).await, (72.0, 1_000.0));

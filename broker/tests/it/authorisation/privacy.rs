@@ -102,3 +102,28 @@ async fn others_are_shown_where_a_client_is_as_exactly_as_set() {
     program.says(&moved).await;
     program.finish().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn how_far_an_area_along_a_route_is_others_are_not_told() {
+    let folder = crate::routes::square();
+    for round_m in [0, 500] {
+        let config = format!(
+            "[routes]\nstreets = {:?}\n[privacy]\nround_m = {round_m}\n",
+            folder.path().display().to_string()
+        );
+        let program = guarded(&ISSUER, &config).0.start().await;
+        let (car, put) = (claims(Some("car"), "subscribe"), reqwest::Method::PUT);
+        call(&program, &car, put.clone(), "/v1/clients/car/position", &json!({"coordinates": [0.0, 0.0]}))
+            .await;
+        let area = json!({"route": {"to": [0.0, 0.01]}, "radius_m": 50});
+        let path = "/v1/clients/car/subscriptions/way";
+        call(&program, &car, put, path, &json!({"filters": [{"area": area}]})).await;
+        for (claims, is_told) in [(&car, true), (&claims(None, "admin"), false)] {
+            let question = json!({"client": "car", "subscription": "way", "event": feature("e", [0.003, 0.0], json!({}))});
+            let told = call(&program, claims, reqwest::Method::POST, "/v1/explain", &question).await;
+            let area = &told["filters"][0]["area"];
+            assert_eq!((area["distance_m"].is_number(), &area["form"]), (is_told, &json!("route")), "{told}");
+        }
+        program.finish().await;
+    }
+}

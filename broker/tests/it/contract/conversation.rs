@@ -52,6 +52,7 @@ async fn what_the_broker_says_is_what_the_contract_has() {
     heard.extend(objects().await);
     heard.extend(losses().await);
     heard.extend(age().await);
+    heard.push(deadline().await);
     heard.push(farewell().await);
 
     let contract = contract();
@@ -164,7 +165,7 @@ async fn durable(program: &Program, client: &str) {
     program.http().put(&path, &subscription).await.expect(201);
 }
 
-/// Gaps of each reason but age.
+/// Gaps of each reason but age and deadlines.
 async fn losses() -> Vec<Value> {
     let config = "[limits]\nmembers_per_subscription = 1\n[sessions]\nkept_frames = 2\n";
     let program = Serve::new().config(config).start().await;
@@ -219,6 +220,21 @@ async fn losses() -> Vec<Value> {
     take(&mut watcher, 2, &mut heard).await;
     program.finish().await;
     heard
+}
+
+/// A gap of what was not written in time.
+async fn deadline() -> Value {
+    let program = Serve::new().start().await;
+    durable(&program, "sleeper").await;
+    publish(&program.http(), &with(feature("urgent", HOME, json!({})), "deadline_ms", json!(1))).await;
+    // It may come once to a reader that is quick; it is not acknowledged.
+    let gap = eventually("it is too late", async || {
+        let frame = program.ws("sleeper").await.next().await;
+        (frame["op"] == "gap").then_some(frame)
+    })
+    .await;
+    program.finish().await;
+    gap
 }
 
 /// A gap of what was kept for long enough.

@@ -76,8 +76,9 @@ class Gap:
     count: int
     """How many; 0 when nothing is known to be missing."""
     reason: str
-    """Why: `overflow`, `members`, `age`, `late` (not written by the deadlines of the events), `not-durable`, `acknowledged`, `epoch` (the session is another one), or `ahead`: with this one
-    nothing was lost, it stands where an alarm would have come that was told before its turn."""
+    """Why: `overflow`, `members`, `age`, `late` (not written by the deadlines of the events), `not-durable`, `acknowledged`, `epoch`
+    (the session is another one), or `ahead`: with this one nothing was lost, it stands where an alarm would have come that was told before
+    its turn."""
     epoch: str = field(default="", compare=False)
     """Names the session; offsets of another one do not compare."""
     _generation: int = field(default=0, compare=False, repr=False)

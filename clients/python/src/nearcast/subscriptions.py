@@ -29,7 +29,8 @@ class Filter:
         document: dict[str, Any] = {}
         if not (self.area is None or isinstance(self.area, Area)):
             raise TypeError(
-                f"the area of a Filter is made by around, circle, polygon, corridor, along_route or everywhere, not a {_kind(self.area)}: {_CONDITION}"
+                "the area of a Filter is made by around, circle, polygon, corridor, along_route or everywhere, "
+                f"not a {_kind(self.area)}: {_CONDITION}"
             )
         if self.area is not None and self.area.document:
             document["area"] = dict(self.area.document)
