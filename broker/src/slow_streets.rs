@@ -104,7 +104,7 @@ impl SlowStreets {
         is_wanted.then(|| Self { means: Arc::new(means), watched: Mutex::default() })
     }
 
-    /// Watches the events of a tenant from now on, and waits until those are known that are live already.
+    /// Watches the events of a tenant from now on, and waits until those are known that are live already, for `queue.wait_ms` at most.
     pub(crate) async fn watch(&self, tenant: &str) {
         let mut has_read = {
             let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
@@ -116,8 +116,9 @@ impl SlowStreets {
                 seen
             })
         };
-        // One that has ended has seen the broker stop.
-        let _ = has_read.wait_for(|has_read| *has_read).await;
+        // One that has ended has seen the broker stop. One that is refused tries again; meanwhile no street is slow.
+        let wait = Duration::from_millis(self.means.config.queue.wait_ms);
+        let _ = tokio::time::timeout(wait, has_read.wait_for(|has_read| *has_read)).await;
     }
 
     fn begin(&self, tenant: Arc<str>, has_read: watch::Sender<bool>) {
