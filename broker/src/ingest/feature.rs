@@ -34,15 +34,15 @@ pub(crate) fn read_back(stored_text: &str, received_ms: u64, stored: Arc<StoredB
     let (carried, text) = Carried::split(rest);
     // What was published is a Feature.
     let object = object_of(within, text).unwrap_or_default();
-    let is_alarm = Members::parse(text).is_ok_and(|members| members.get("priority") == Some(ALARM));
+    let members = Members::parse(text).ok();
+    let member = |name| members.as_ref().and_then(|members| members.get(name));
+    let is_alarm = member("priority") == Some(ALARM);
     let first_received_ms = NonZeroU64::new(received_ms);
-    let deadline = Members::parse(text)
-        .ok()
-        .and_then(|members| members.get("deadline_ms")?.parse::<f64>().ok())
-        .and_then(|ms| Duration::try_from_secs_f64(ms / 1_000.0).ok())
-        .map(|after| {
-            let ago = clock::unix_ms().saturating_sub(received_ms);
-            clock::now() + after.saturating_sub(Duration::from_millis(ago))
+    let deadline = member("deadline_ms")
+        .and_then(|text| Duration::try_from_secs_f64(text.parse::<f64>().ok()? / 1_000.0).ok())
+        .and_then(|after| {
+            let ago = Duration::from_millis(clock::unix_ms().saturating_sub(received_ms));
+            clock::now().checked_add(after.saturating_sub(ago))
         });
     Body {
         is_alarm,
