@@ -34,6 +34,8 @@ pub(crate) struct Metrics {
     pub(crate) suspended: Tally,
     admission_wait: Gauge,
     runtime_lag: Gauge,
+    admission_tardiness: Gauge,
+    admission_allowance: Gauge,
     pub(crate) matches: Tally,
     pub(crate) deliveries: Tally,
     pub(crate) unread: Tally,
@@ -222,6 +224,16 @@ impl Metrics {
             runtime_lag: names.gauge(
                 "nearcast_runtime_lag_seconds",
                 "How much later than due a task gets its turn.",
+                NO_LABELS,
+            ),
+            admission_tardiness: names.gauge(
+                "nearcast_admission_tardiness_ratio",
+                "The longest time of late from reading an event until its deliveries were on their way, as a share of admission.delay_ms; 0 where admission.controller is fixed.",
+                NO_LABELS,
+            ),
+            admission_allowance: names.gauge(
+                "nearcast_admission_allowance_seconds",
+                "How long an event may wait for an engine.",
                 NO_LABELS,
             ),
             suspended: names.tally(
@@ -442,6 +454,12 @@ impl Metrics {
     pub(crate) fn show_admission(&self, wait: Duration, lag: Duration) {
         self.admission_wait.set(wait.as_secs_f64());
         self.runtime_lag.set(lag.as_secs_f64());
+    }
+
+    /// Takes over what steers the admission, and what it has come to.
+    pub(crate) fn show_feedback(&self, tardiness: f64, allowance: Duration) {
+        self.admission_tardiness.set(tardiness);
+        self.admission_allowance.set(allowance.as_secs_f64());
     }
 
     /// Takes over how much is kept.

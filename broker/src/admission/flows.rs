@@ -8,6 +8,7 @@ use tokio::sync::Semaphore;
 
 use super::bucket::Bucket;
 use super::changes::{OF_ALL, OF_ONE, OF_TENANT};
+use super::controller::Feedback;
 use super::named::Named;
 use super::turns::Turns;
 use crate::ingest::Confinement;
@@ -58,7 +59,11 @@ pub(crate) struct Publisher {
 
 /// Counts an event as under way until the last shard has dealt it out.
 #[derive(Debug)]
-pub(crate) struct InFlightGuard(Publisher);
+pub(crate) struct InFlightGuard {
+    publisher: Publisher,
+    /// What is to know how long that took, and since when.
+    feedback: Option<(Arc<Feedback>, Instant)>,
+}
 
 impl ClientLimiter {
     pub(super) fn new(rates: Rates) -> Arc<Self> {
@@ -110,18 +115,21 @@ impl Flows {
 }
 
 impl InFlightGuard {
-    pub(super) fn new(publisher: &Publisher) -> Arc<Self> {
+    pub(super) fn new(publisher: &Publisher, feedback: Option<(Arc<Feedback>, Instant)>) -> Arc<Self> {
         for flow in publisher.flows() {
             flow.under_way.fetch_add(1, Ordering::Relaxed);
         }
-        Arc::new(Self(publisher.clone()))
+        Arc::new(Self { publisher: publisher.clone(), feedback })
     }
 }
 
 impl Drop for InFlightGuard {
     fn drop(&mut self) {
-        for flow in self.0.flows() {
+        for flow in self.publisher.flows() {
             flow.under_way.fetch_sub(1, Ordering::Relaxed);
+        }
+        if let Some((feedback, taken)) = &self.feedback {
+            feedback.took(taken.elapsed());
         }
     }
 }
@@ -157,7 +165,7 @@ mod tests {
     fn an_event_is_under_way_until_the_last_has_dealt_it_out() {
         let flows = Flows::new(Rates::default());
         let publisher = Publisher { own: flows.of("a"), tenant: Some(flows.of("b")), confinement: None };
-        let pass = InFlightGuard::new(&publisher);
+        let pass = InFlightGuard::new(&publisher, None);
         let other = Arc::clone(&pass);
         let counts = || [publisher.own.under_way(), publisher.tenant.as_ref().unwrap().under_way()];
         drop(pass);

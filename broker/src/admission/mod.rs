@@ -1,14 +1,15 @@
 //! Admission: the one place that decides whether an event is taken, before there is work for it.
 //!
 //! An accepted event is to be written within `admission.delay_ms` of being read. A new event is held against the time that it
-//! would have to wait: behind the work of the engines (`shard/load.rs`), and for a thread that is free. Beyond half of the
-//! delay, the other half being for everything behind the engines, it is refused. The rest of that time is shared: a publisher
-//! that has much under way already is refused first, and one that has nothing last, by tenants and within a tenant by
-//! publishers (dynamic thresholds: Choudhury and Hahne, 1998). Alarms are never refused here; only an engine's queue that
-//! stays full keeps them out. A controller that holds a latency would take the place of [`Admission::left`].
+//! would have to wait: behind the work of the engines (`shard/load.rs`), and for a thread that is free. Beyond an allowance it is
+//! refused. That is half of the delay, the other half being for everything behind the engines, or what a controller makes of how late
+//! deliveries are (`controller.rs`). The rest of that time is shared: a publisher that has much under way already is refused first,
+//! and one that has nothing last, by tenants and within a tenant by publishers (dynamic thresholds: Choudhury and Hahne, 1998).
+//! Alarms are never refused here; only an engine's queue that stays full keeps them out.
 
 mod bucket;
 mod changes;
+mod controller;
 mod engine_time;
 mod flows;
 mod lag;
@@ -20,13 +21,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::auth::Principal;
-use crate::config::Config;
+use crate::config::{Config, ControllerName};
 use crate::ingest::{Confinement, Weighed};
 use crate::metrics::Metrics;
 use crate::model::error::ApiError;
 use crate::model::tenant;
 pub(crate) use changes::Change;
 use changes::Changes;
+use controller::{Feedback, STEP};
 pub(crate) use engine_time::{EngineTime, Paid};
 pub(crate) use flows::{ClientLimiter, InFlightGuard, Publisher};
 use flows::{Flows, Rates};
@@ -39,6 +41,8 @@ pub(crate) struct Admission {
     metrics: Arc<Metrics>,
     /// How long what is accepted may take.
     delay: Duration,
+    /// What takes the place of a fixed part of the delay.
+    feedback: Option<Arc<Feedback>>,
     /// How long a batch is held back before it is refused.
     patience: Duration,
     own_rates: Rates,
@@ -73,17 +77,17 @@ struct Allowance {
 /// How often a batch that is held back asks again.
 const BATCH_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Divisor of the delay that gives the engines' part of it.
+/// Divisor of the delay that gives the engines' part of it, where no controller does.
 const ENGINES_PART: u32 = 2;
 
-/// Divisor of the delay that gives the part beyond which a batch is held back: its sender can wait, and leaves the rest to
+/// Divisor of the allowance that gives the part beyond which a batch is held back: its sender can wait, and leaves the rest to
 /// those who cannot.
-const BATCH_PART: u32 = 4;
+const BATCH_PART: u32 = 2;
 
 /// The most that one flow may have under way, as a multiple of what is left for others.
 const SHARE: u32 = 4;
 
-/// Divisor of the delay that gives the part below which nobody is in anybody's way, and nothing is counted.
+/// Divisor of the allowance that gives the part below which nobody is in anybody's way, and nothing is counted.
 const QUIET_PART: u32 = 16;
 
 impl Admission {
@@ -102,6 +106,8 @@ impl Admission {
             engines,
             metrics,
             delay: Duration::from_millis(config.admission.delay_ms),
+            feedback: (config.admission.controller == ControllerName::Pi)
+                .then(|| Arc::new(Feedback::new(&config.admission))),
             patience,
             own_rates,
             tenant_rates,
@@ -130,7 +136,7 @@ impl Admission {
         now: Instant,
     ) -> Result<Option<Arc<InFlightGuard>>, ApiError> {
         self.check_rates(publisher, now)?;
-        self.room(publisher, self.delay / ENGINES_PART, now).map_err(|refusal| self.refused(refusal))
+        self.room(publisher, self.allowance(), now).map_err(|refusal| self.refused(refusal))
     }
 
     /// Takes an event of a batch, or refuses it, as [`event`](Self::event) does. The event is held back for as long as a
@@ -144,7 +150,7 @@ impl Admission {
         self.check_rates(publisher, started)?;
         let (mut now, mut relent) = (started, Some(relent));
         loop {
-            match self.room(publisher, self.delay / BATCH_PART, now) {
+            match self.room(publisher, self.allowance() / BATCH_PART, now) {
                 Err(_) if now - started < self.patience => {
                     if let Some(relent) = relent.take() {
                         relent().await?;
@@ -160,7 +166,7 @@ impl Admission {
     /// Takes an alarm. It counts, and is not refused.
     pub(crate) fn alarm(&self, publisher: &Publisher, now: Instant) -> Arc<InFlightGuard> {
         publisher.flows().for_each(|flow| flow.events.take_anyhow(now));
-        InFlightGuard::new(publisher)
+        self.guard(publisher, now)
     }
 
     /// Takes a move of a client, by its name inside, or refuses it. A sender with many under way is held back. What comes back goes
@@ -247,10 +253,25 @@ impl Admission {
             return Ok(None);
         }
         if (Allowance { left, event: self.engines.cost_of_one() }).has_room(publisher) {
-            Ok(Some(InFlightGuard::new(publisher)))
+            Ok(Some(self.guard(publisher, now)))
         } else {
             Err(ApiError::Overloaded)
         }
+    }
+
+    /// Counts an event that is taken now.
+    fn guard(&self, publisher: &Publisher, now: Instant) -> Arc<InFlightGuard> {
+        InFlightGuard::new(publisher, self.feedback.as_ref().map(|feedback| (Arc::clone(feedback), now)))
+    }
+
+    /// Time that events may wait before the engines.
+    pub(crate) fn allowance(&self) -> Duration {
+        self.feedback.as_ref().map_or(self.delay / ENGINES_PART, |feedback| feedback.allowance())
+    }
+
+    /// The greatest part of the delay that deliveries took of late; none where nothing goes by it.
+    pub(crate) fn tardiness(&self) -> Option<f64> {
+        self.feedback.as_ref().map(|feedback| feedback.tardiness())
     }
 
     /// Time that is left of a delay, if all that has been taken is done first.
@@ -290,11 +311,28 @@ impl Admission {
         self.lag.watch().await
     }
 
-    /// The writer of an outbox has its turn, for which it has waited, should it have slept.
-    pub(crate) fn has_its_turn(&self, waited: Option<Duration>) {
-        if let Some(waited) = waited {
-            self.metrics.writer_wait.record(waited);
-            self.lag.writer(waited);
+    /// Steers the allowance for as long as it is polled, where a controller does.
+    pub(crate) async fn steer(&self) -> Infallible {
+        let Some(feedback) = &self.feedback else { return std::future::pending().await };
+        let mut last = Instant::now();
+        loop {
+            tokio::time::sleep(STEP).await;
+            let now = Instant::now();
+            feedback.step(self.engines.wait(now).is_zero(), now - last);
+            last = now;
+        }
+    }
+
+    /// The writer of an outbox has its turn, for which it has waited, should it have slept, and writes what was read at `received`.
+    /// A writer that has not slept may have been held up by its reader, which is not the broker's lateness.
+    pub(crate) fn has_its_turn(&self, waited: Option<Duration>, received: Option<Instant>) {
+        let Some(waited) = waited else { return };
+        self.metrics.writer_wait.record(waited);
+        self.lag.writer(waited);
+        if let Some(feedback) = &self.feedback
+            && let Some(received) = received
+        {
+            feedback.took(received.elapsed());
         }
     }
 }
@@ -345,7 +383,7 @@ mod tests {
                     let waiting = EVENT * u32::try_from(queue.len()).unwrap();
                     let allowance = Allowance { left: DELAY.saturating_sub(waiting), event: EVENT };
                     if allowance.has_room(publisher) {
-                        queue.push_back(InFlightGuard::new(publisher));
+                        queue.push_back(InFlightGuard::new(publisher, None));
                         taken[index] += 1;
                     }
                 }

@@ -84,6 +84,17 @@ impl Config {
         if !(share > 0.0 && share <= 1.0) {
             faults.push(format!("situations.tenant_time_share {share} is not above 0 and at most 1"));
         }
+        let config::Admission { tardiness, kp, ki, .. } = self.admission;
+        for (key, value) in [("tardiness", tardiness), ("ki", ki)] {
+            if !(value > 0.0 && value <= 1.0) {
+                faults.push(format!("admission.{key} {value} is not above 0 and at most 1"));
+            }
+        }
+        if !(0.0..1.0).contains(&kp) {
+            faults.push(format!(
+                "admission.kp {kp} is not from 0 to less than 1, above which the controller swings"
+            ));
+        }
         if self.situations.engine == SituationEngine::Gpu {
             faults.push(
                 "situations.engine is gpu, and this build evaluates checks on the processor alone: set it to auto or cpu"

@@ -354,8 +354,22 @@ const BATCH_ON_DEVICE: usize = 65_536;
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Admission {
     pub delay_ms: u64,
+    pub controller: ControllerName,
+    pub tardiness: f64,
+    pub kp: f64,
+    pub ki: f64,
     pub change_bytes_per_second: u32,
     pub engine_ms_per_second: u32,
+}
+
+/// Key `admission.controller`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ControllerName {
+    /// A fixed part of the delay is for waiting.
+    Fixed,
+    /// As much as keeps deliveries in time.
+    Pi,
 }
 
 /// Section `outbox`.

@@ -268,6 +268,27 @@ fn an_engine_of_checks_that_the_build_has_not_is_a_fault() {
 }
 
 #[test]
+fn a_controller_that_would_not_settle_is_a_fault() {
+    let load = |line: &str| load(&format!("[admission]\n{line}\n"), Vec::new());
+    assert_eq!(Config::default().admission.controller, ControllerName::Fixed);
+    for line in ["controller = \"pi\"", "tardiness = 1.0", "kp = 0.0", "kp = 0.9", "ki = 1.0"] {
+        load(line).unwrap();
+    }
+    for (key, values) in [
+        ("tardiness", ["0.0", "-1", "1.1", "nan"]),
+        ("ki", ["0.0", "-0.1", "2", "inf"]),
+        ("kp", ["-0.1", "1.0", "nan", "inf"]),
+    ] {
+        for value in values {
+            let told = load(&format!("{key} = {value}")).map_err(|error| error.faults).unwrap_err();
+            assert!(told.len() == 1 && told[0].contains(&format!("admission.{key}")), "{told:?}");
+        }
+    }
+    let told = load("controller = \"pid\"").map_err(|error| error.faults).unwrap_err();
+    assert!(told.len() == 1 && told[0].contains("controller") && told[0].contains("pid"), "{told:?}");
+}
+
+#[test]
 fn what_is_shown_can_be_read_again() {
     let flags = vec![("server.shards", Value::from(7_u64)), ("server.engine", Value::from("scan"))];
     let shown = explain(&sources(flags)).unwrap();

@@ -181,7 +181,11 @@ impl Reader {
     }
 
     fn encode(&self, batch: &[Entry]) -> Bytes {
-        self.app.admission.has_its_turn(self.outbox.waited_for_turn());
+        let oldest = match batch.first() {
+            Some(Entry::Delivery(delivery)) => delivery.fresh_since(),
+            Some(Entry::Answer(_) | Entry::Gap(_)) | None => None,
+        };
+        self.app.admission.has_its_turn(self.outbox.waited_for_turn(), oldest);
         let writing = Writing::of(self.app.telemetry.as_ref(), batch);
         let bytes_max = batch.iter().map(|entry| encode::server_sent_bytes_max(&self.epoch, entry)).sum();
         let mut bytes = Vec::with_capacity(bytes_max);
@@ -191,9 +195,7 @@ impl Reader {
         writing.done(|| self.app.shards.index_of(&self.client), "event-stream");
         let metrics = &self.app.metrics;
         metrics.frames_sent.add(batch.len() as u64);
-        if let Some(Entry::Delivery(oldest)) = batch.first()
-            && let Some(received) = oldest.fresh_since()
-        {
+        if let Some(received) = oldest {
             metrics.publish_to_write.record(Instant::now().duration_since(received));
         }
         bytes.into()

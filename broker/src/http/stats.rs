@@ -76,6 +76,7 @@ pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let keys = app.authenticator.report();
     app.metrics.show_keys([keys.used, keys.unused], keys.age, keys.failures);
     app.metrics.show_admission(app.admission.wait(), app.admission.lag());
+    app.metrics.show_feedback(app.admission.tardiness().unwrap_or_default(), app.admission.allowance());
     let text = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
     let mut figures = app.metrics.render();
     app.situations.render(&mut figures);

@@ -401,7 +401,6 @@ async fn write_batch(
     WsSession { app, client, outbox, .. }: &WsSession,
     batch: &mut Vec<Entry>,
 ) -> io::Result<()> {
-    app.admission.has_its_turn(outbox.waited_for_turn());
     let started = Instant::now();
     let writing = Writing::of(app.telemetry.as_ref(), batch);
     let count = batch.iter().filter(|entry| !entry.is_pong()).count() as u64;
@@ -409,6 +408,7 @@ async fn write_batch(
         Entry::Delivery(delivery) => delivery.fresh_since(),
         Entry::Answer(_) | Entry::Gap(_) => None,
     });
+    app.admission.has_its_turn(outbox.waited_for_turn(), oldest);
     // Made anew for each batch: an idle connection keeps none, and one that was just freed is in the cache still.
     let bytes_max = batch.iter().map(|entry| HEADER_BYTES_MAX + encode::payload_bytes(entry)).sum();
     let mut frames = Vec::with_capacity(bytes_max);

@@ -168,6 +168,7 @@ async fn serve(
             }
             never = &mut accepting => match never {},
             never = app.admission.watch_lag() => match never {},
+            never = app.admission.steer() => match never {},
             never = app.remember_figures() => match never {},
         }
     }

@@ -1,7 +1,7 @@
 //! More than the broker can do: what is taken is done, what is not is told, and nobody takes it all.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -77,6 +77,46 @@ async fn trickle(program: &Program, name: &str, is_alarm: bool) -> Outcome {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     outcome
+}
+
+/// Floods a broker whose controller has taken over from the fixed allowance. What is taken comes, and alarms are taken.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_controller_refuses_a_flood_takes_alarms_and_opens_again() {
+    let config = CONFIG.replace("delay_ms = 250", "delay_ms = 250\ncontroller = \"pi\"");
+    let program = Serve::new().config(&config).args(&["--engine", "scan", "--shards", "1"]).start().await;
+    install_filters(&program).await;
+    let mut reader = program.ws("reader").await;
+    reader.subscribe("everything", json!({"filters": [{}]})).await;
+    let greedy =
+        futures_util::future::join_all((0..GREEDY).map(|idx| flood(&program, format!("greedy-{idx}"))));
+    let (greedy, alarms) = tokio::join!(greedy, trickle(&program, "alarms", true));
+    assert_eq!(alarms.refused, 0, "alarms");
+    let refused: usize = greedy.iter().map(|outcome| outcome.refused).sum();
+    assert!(refused > 0 && refused < GREEDY * EVENTS_COUNT, "{refused} were refused");
+
+    let http = program.http();
+    let mut expected: HashSet<String> = alarms.accepted.into_iter().collect();
+    expected.extend(greedy.into_iter().flat_map(|outcome| outcome.accepted));
+    let last = feature("last", [9.0, 45.0], json!({})).to_string();
+    // What was taken may still be waiting, so that this is refused at first.
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while http.post("/v1/events", "application/geo+json", last.clone()).await.status != 202 {
+        assert!(Instant::now() < deadline, "nothing is taken any more");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(read_until(&mut reader, "last").await == expected, "what was accepted came, and nothing else");
+    // With nothing to do, it is as it was in the beginning.
+    loop {
+        let text = http.get("/metrics").await.expect(200).text();
+        if text.contains("\nnearcast_admission_allowance_seconds 0.25\n")
+            && text.contains("\nnearcast_admission_tardiness_ratio 0\n")
+        {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{text}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    program.finish().await;
 }
 
 async fn install_filters(program: &Program) {
