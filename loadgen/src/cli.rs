@@ -12,10 +12,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use loadgen::endpoint::Endpoint;
 use loadgen::interrupt;
 use loadgen::report::record::Record;
-use loadgen::report::{Progress, compare, page, summary};
+use loadgen::report::verdict::Answer;
+use loadgen::report::{Progress, compare, page, summary, tardiness};
 use loadgen::run::capacity::{self, Search};
 use loadgen::run::{self, Peer, Place, Setup, Stage, Target};
-use loadgen::scenario::{self, BUILT_IN, OverName, Scenario};
+use loadgen::scenario::{self, BUILT_IN, OverName, Scenario, Versus};
 use loadgen::traffic;
 
 /// City-scale load for nearcast: what a broker carries on this machine, how late it is, and whether it was right.
@@ -97,6 +98,9 @@ struct RunArguments {
     scenario: ScenarioArguments,
     #[command(flatten)]
     out: Out,
+    /// Seconds as comma-separated values, of a scenario that sets `broker.admission.delay_ms`: tardiness, admitted events, misses.
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
 }
 
 /// Where what came of it is written.
@@ -188,9 +192,15 @@ pub(crate) fn carry_out() -> anyhow::Result<ExitCode> {
     interrupt::listen().context("listening for signals")?;
     match Arguments::parse().command {
         Command::Run(arguments) => {
+            if let Some(versus) = arguments.scenario.load(&[])?.versus {
+                // Their JSON goes into a file for each value.
+                Out { json: None, ..arguments.out.clone() }.check()?;
+                return run_versus(&arguments, &versus);
+            }
             arguments.out.check()?;
             let record = run_once(&arguments.scenario, &[])?;
-            tell(&record, &arguments.out)
+            let csv = write_csv(&arguments, std::slice::from_ref(&record));
+            tell(&record, &arguments.out).and_then(|code| csv.map(|()| code))
         }
         Command::FindCapacity(arguments) => find_capacity(&arguments),
         Command::Sweep(arguments) => sweep(&arguments),
@@ -289,6 +299,31 @@ fn run_once(arguments: &ScenarioArguments, more: &[String]) -> anyhow::Result<Re
         }
     })?;
     run::record(&scenario, &*plan, &stage, watched)
+}
+
+/// Runs a scenario once for each value that it compares, and puts the runs beside each other. Refusals are what may be compared, so
+/// that wrong answers alone are a failure.
+fn run_versus(arguments: &RunArguments, versus: &Versus) -> anyhow::Result<ExitCode> {
+    let mut records = Vec::new();
+    for value in &versus.values {
+        eprintln!("{} = {value}", versus.key);
+        let mut record = run_once(&arguments.scenario, &[format!("{}={value}", versus.key)])?;
+        ensure!(!interrupt::is_asked(), "interrupted");
+        record.target.name = format!("{} {value}", record.target.name);
+        show(&format!("{}\n", summary(&record)))?;
+        if let Some(path) = &arguments.out.json {
+            write(&path.with_extension(format!("{value}.json")), &record.to_json()?)?;
+        }
+        records.push(record);
+    }
+    beside_each_other(&records, arguments.out.html.as_deref())?;
+    write_csv(arguments, &records)?;
+    let is_wrong = records.iter().any(|record| record.verdict().answer == Answer::Wrong);
+    Ok(if is_wrong { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn write_csv(arguments: &RunArguments, records: &[Record]) -> anyhow::Result<()> {
+    arguments.csv.as_ref().map_or(Ok(()), |path| write(path, &tardiness::csv(records)))
 }
 
 /// Says what came of a run, and writes it.

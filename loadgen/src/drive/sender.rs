@@ -50,6 +50,8 @@ pub struct Settings {
     pub prefix: String,
     /// How long to wait for what is still to come at the end of a phase.
     pub patience: Duration,
+    /// Within which deliveries have to come, where that is known.
+    pub delay: Option<Duration>,
 }
 
 /// How far the opening is, for those who look on.
@@ -210,7 +212,7 @@ impl Load {
         let poll = Poll::new()?;
         let registry = poll.registry().try_clone()?;
         let waker = Waker::new(&registry, BELL)?;
-        let shared = Arc::new(Shared::new(clients.len(), settings.checked_stride)?);
+        let shared = Arc::new(Shared::new(clients.len(), settings.checked_stride, settings.delay)?);
         let wishes: Wishes = Arc::default();
         let (words_in, words) = channel();
         let reader =

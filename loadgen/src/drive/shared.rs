@@ -24,6 +24,8 @@ pub(super) struct Shared {
     pub(super) stride: u64,
     /// What counts begins here.
     pub(super) measured_from: AtomicU64,
+    /// Microseconds within which a delivery has to come; none where it does not matter.
+    delay_us: Option<u64>,
     /// Events that are due in each second of the phase, as far as the plan has been made ready.
     pub(super) due_seconds: Mutex<Vec<u64>>,
     /// Locked by the reader while it works through what has come, and by others when a phase begins and ends.
@@ -90,6 +92,8 @@ impl Watch {
         }
         let mut heard = self.shared.heard();
         row.delivery = Percentiles::of(&heard.current_us);
+        let late = |delay_us: u64| heard.current_us.count_between(delay_us + 1, heard.current_us.high());
+        row.late = self.shared.delay_us.map_or(0, late);
         row.move_in_force = Percentiles::of(&heard.current_in_force_us);
         heard.current_us.reset();
         heard.current_in_force_us.reset();
@@ -143,13 +147,14 @@ impl ClientCell {
 }
 
 impl Shared {
-    pub(super) fn new(clients: usize, stride: u64) -> anyhow::Result<Self> {
+    pub(super) fn new(clients: usize, stride: u64, delay: Option<Duration>) -> anyhow::Result<Self> {
         Ok(Self {
             started: Instant::now(),
             slots: std::iter::repeat_with(Slot::default).take(SLOTS).collect(),
             clients: std::iter::repeat_with(ClientCell::default).take(clients).collect(),
             stride: stride.max(1),
             measured_from: AtomicU64::new(u64::MAX),
+            delay_us: delay.map(|delay| nanos(delay) / 1_000),
             due_seconds: Mutex::default(),
             heard: Mutex::new(Heard::new()?),
             live: Arc::default(),

@@ -20,7 +20,7 @@ enum Made {
 }
 
 /// What is taken down: what waits, what is lost, what is done, and how long that takes.
-const CHOSEN: [(Made, &str); 21] = [
+const CHOSEN: [(Made, &str); 23] = [
     (Made::Sum, "nearcast_queue_depth"),
     (Made::Sum, "nearcast_kept_matches"),
     (Made::Sum, "nearcast_readers_behind"),
@@ -28,6 +28,8 @@ const CHOSEN: [(Made, &str); 21] = [
     (Made::Sum, "nearcast_store_log_rows"),
     (Made::Sum, "nearcast_admission_wait_seconds"),
     (Made::Sum, "nearcast_runtime_lag_seconds"),
+    (Made::Sum, "nearcast_admission_allowance_seconds"),
+    (Made::Sum, "nearcast_admission_tardiness_ratio"),
     (Made::Rate, "nearcast_events_total"),
     (Made::Rate, "nearcast_moves_total"),
     (Made::Rate, "nearcast_matches_total"),

@@ -10,6 +10,7 @@ use super::plot::{COLOURS, Line, Mark, Plot, Side};
 use super::plots::percentile_line;
 use super::record::Record;
 use super::table::Table;
+use super::tardiness;
 use super::text::{bytes, count, digits, float, microseconds};
 
 /// Runs side by side.
@@ -51,8 +52,8 @@ pub fn compare(records: &[Record]) -> anyhow::Result<Comparison> {
     }
     body.push_str(if notes.is_empty() { "" } else { "</ul>\n" });
     body.push_str("<h2>Plots</h2>\n<div class=\"plots\">\n");
-    for plot in curves(records, &names).into_iter().chain(swept.iter().flat_map(|name| sweeps(records, name)))
-    {
+    let over_time = tardiness::plots(records, &names).into_iter().chain(curves(records, &names));
+    for plot in over_time.chain(swept.iter().flat_map(|name| sweeps(records, name))) {
         body.push_str(&plot.to_html()?);
     }
     body.push_str("</div>\n");
@@ -86,7 +87,7 @@ fn title(records: &[Record]) -> String {
 }
 
 /// A name for each run: its target, and what else tells it apart.
-fn columns(records: &[Record], swept: &[String]) -> Vec<String> {
+pub(super) fn columns(records: &[Record], swept: &[String]) -> Vec<String> {
     let is_one = |pick: fn(&Record) -> &str| records.iter().map(pick).collect::<BTreeSet<&str>>().len() <= 1;
     let (one_scenario, one_version) = (is_one(|run| &run.scenario.name), is_one(|run| &run.target.version));
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();

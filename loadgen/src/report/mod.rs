@@ -6,6 +6,7 @@ pub mod latency;
 pub mod progress;
 pub mod record;
 pub mod summary;
+pub mod tardiness;
 pub mod timeline;
 pub mod verdict;
 

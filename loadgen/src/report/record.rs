@@ -192,6 +192,9 @@ pub struct Second {
     pub events_sent: u64,
     /// Deliveries that came.
     pub deliveries: u64,
+    /// How many of these took longer than the delay that the target has to keep, if it has one.
+    #[serde(default)]
+    pub late: u64,
     /// Moves that were sent.
     pub moves: u64,
     /// Events and moves that were refused.

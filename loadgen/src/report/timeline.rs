@@ -75,6 +75,7 @@ impl Second {
         self.events_intended += next.events_intended;
         self.events_sent += next.events_sent;
         self.deliveries += next.deliveries;
+        self.late += next.late;
         self.moves += next.moves;
         self.refused += next.refused;
         self.errors += next.errors;

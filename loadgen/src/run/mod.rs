@@ -155,6 +155,7 @@ impl Stage {
             checked_stride: scenario.load.checked_stride,
             prefix: prefix.clone(),
             patience: Duration::from_secs_f64(scenario.run.patience_s),
+            delay: scenario.delay_ms().map(Duration::from_millis),
         };
         let watch_clients = |opening: crate::drive::Opening| watch(Setup::Clients(opening.done, opening.of));
         let load =

@@ -11,7 +11,7 @@ use crate::interrupt;
 use crate::plan::Plan;
 use crate::report::latency::{self, Latency};
 use crate::report::record::{self, Machine, Milestone, Record, Requests, Slopes, Target, Totals};
-use crate::report::text;
+use crate::report::{tardiness, text};
 use crate::scenario::Scenario;
 
 /// One sends, one reads; one makes steps ready, and one looks on.
@@ -111,12 +111,14 @@ fn remarks(
 /// What a sweep goes over.
 fn parameters(scenario: &Scenario) -> BTreeMap<String, f64> {
     let everybody = f64::from(scenario.clients.count) + scenario.clients.silent as f64;
+    let delay_ms = scenario.delay_ms().map(|delay_ms| (tardiness::DELAY_MS, delay_ms as f64));
     [
         ("clients", f64::from(scenario.clients.count)),
         ("subscriptions", everybody),
         ("rate", scenario.events.rate),
     ]
     .into_iter()
+    .chain(delay_ms)
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
 }

@@ -143,7 +143,7 @@ impl Town {
         let Field { fan_out, side_m, .. } = self.field;
         ensure!(fan_out > 0.0, "field.fan_out or field.radius_m has to be more than 0");
         let mut rng = SmallRng::seed_from_u64(self.seed);
-        let events: Vec<Event> = (0..SAMPLE).map(|_| self.event(&mut rng).event).collect();
+        let events: Vec<Event> = (0..SAMPLE).map(|_| self.event(&mut rng, 1).event).collect();
         let holds = self.conditions.iter().map(|condition| {
             let filter = Filter { area: Area::Everywhere, condition: condition.clone() };
             events.iter().filter(|event| condition_holds(&filter, None, event)).count()
@@ -201,12 +201,12 @@ impl Town {
         }
     }
 
-    fn event(&self, rng: &mut SmallRng) -> Occurrence {
+    fn event(&self, rng: &mut SmallRng, severity_min: u8) -> Occurrence {
         let kind = &self.field.types[rng.random_range(0..self.field.types.len())];
         let text = |text: &str| Value::Scalar(Scalar::Text(Symbol::new(text)));
         let mut event = Event::at(self.put(self.spot(rng)))
             .with("type", text(kind))
-            .with("severity", f64::from(rng.random_range(1..=5)))
+            .with("severity", f64::from(rng.random_range(severity_min..=5)))
             .with("lanes", f64::from(rng.random_range(1..=4)))
             .with("road", text(["A1", "A4", "S9", "ring"][rng.random_range(0..4)]));
         if self.events.padding_bytes > 0 {
@@ -332,7 +332,11 @@ fn happenings(town: Town) -> Steps {
     let mut rng = rng(town.seed, 4, 0);
     let duration = town.duration;
     let times = super::arrivals(&town.events, town.seed);
-    let steps = times.map(move |at| Step { at, act: Act::Publish(Box::new(town.event(&mut rng))) });
+    let steps = times.map(move |at| {
+        let spike = town.events.spike.filter(|spike| at.as_secs_f64() >= spike.at_s);
+        let severity_min = spike.map_or(1, |spike| spike.severity_min);
+        Step { at, act: Act::Publish(Box::new(town.event(&mut rng, severity_min))) }
+    });
     Box::new(steps.take_while(move |step| step.at < duration))
 }
 

@@ -25,7 +25,7 @@ pub use replay::Replay;
 use crate::plan::{Act, Plan, Step, Steps};
 
 /// The scenarios that come with the program: name and text.
-pub const BUILT_IN: [(&str, &str); 11] = [
+pub const BUILT_IN: [(&str, &str); 12] = [
     ("paper", include_str!("../../scenarios/paper.toml")),
     ("city", include_str!("../../scenarios/city.toml")),
     ("commute", include_str!("../../scenarios/commute.toml")),
@@ -37,6 +37,7 @@ pub const BUILT_IN: [(&str, &str); 11] = [
     ("standing", include_str!("../../scenarios/standing.toml")),
     ("field", include_str!("../../scenarios/field.toml")),
     ("fanout", include_str!("../../scenarios/fanout.toml")),
+    ("spike", include_str!("../../scenarios/spike.toml")),
 ];
 
 /// A scenario.
@@ -73,6 +74,8 @@ pub struct Scenario {
     /// How the broker that is started for the run is set, by its own configuration's keys.
     #[serde(default)]
     pub broker: toml::Table,
+    /// What is compared, by a run for each of its values.
+    pub versus: Option<Versus>,
     /// How it is put into topics for a broker that matches nothing else.
     #[serde(default)]
     pub peer: PeerSettings,
@@ -198,12 +201,42 @@ pub struct Events {
     pub padding_bytes: u32,
     /// When there is an alarm, in seconds.
     pub alarms_s: Vec<f64>,
+    /// When others come, and more of them.
+    pub spike: Option<Spike>,
 }
 
 impl Default for Events {
     fn default() -> Self {
-        Self { rate: 500.0, arrival: Arrival::Poisson, ttl_s: 0.0, padding_bytes: 0, alarms_s: Vec::new() }
+        let (arrival, alarms_s) = (Arrival::Poisson, Vec::new());
+        Self { rate: 500.0, arrival, ttl_s: 0.0, padding_bytes: 0, alarms_s, spike: None }
     }
+}
+
+/// From some time on other events come, and more of them.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spike {
+    /// When, in seconds.
+    pub at_s: f64,
+    /// Events a second from then on.
+    pub rate: f64,
+    /// The least `severity` of those of a town, from 1 to 5: conditions may ask for that, so that more holds.
+    #[serde(default = "severity_min")]
+    pub severity_min: u8,
+}
+
+fn severity_min() -> u8 {
+    1
+}
+
+/// Values of a setting, each for a run of its own.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Versus {
+    /// Key of the scenario, as `--set` has it.
+    pub key: String,
+    /// Its values.
+    pub values: Vec<String>,
 }
 
 /// How events come.
@@ -296,6 +329,20 @@ impl Scenario {
         for at_s in &self.events.alarms_s {
             ensure!(*at_s < duration_s, "events.alarms_s: {at_s} s, and the run ends at {duration_s} s");
         }
+        if let Some(Spike { at_s, rate, severity_min }) = self.events.spike {
+            ensure!(
+                (0.0..duration_s).contains(&at_s),
+                "events.spike.at_s: {at_s} s, and the run ends at {duration_s} s"
+            );
+            ensure!(
+                rate > 0.0 && rate <= 1e9,
+                "events.spike.rate has to be more than 0 and 1,000,000,000 at most"
+            );
+            ensure!((1..=5).contains(&severity_min), "events.spike.severity_min has to be from 1 to 5");
+        }
+        if let Some(versus) = &self.versus {
+            ensure!(!versus.values.is_empty(), "versus.values has to have one");
+        }
         ensure!(warmup_s < duration_s, "run.warmup_s has to be less than run.duration_s");
         ensure!(self.reconnects.share <= 1.0, "reconnects.share has to be 1 at most");
         ensure!(self.load.publishers > 0, "load.publishers has to be 1 at least");
@@ -327,6 +374,13 @@ impl Scenario {
             (None, None, None, Some(city)) => Ok(Box::new(city::CityPlan::new(self, city)?)),
             _ => bail!("a scenario has one of [field], [paper], [city] and [replay]"),
         }
+    }
+
+    /// Milliseconds within which the broker that is started for the run is to write deliveries, if that is set.
+    #[must_use]
+    pub fn delay_ms(&self) -> Option<u64> {
+        let delay_ms = self.broker.get("admission")?.get("delay_ms")?.as_integer()?;
+        u64::try_from(delay_ms).ok().filter(|delay_ms| *delay_ms > 0)
     }
 
     /// How long it is.
@@ -372,12 +426,12 @@ fn arrivals(events: &Events, seed: u64) -> Box<dyn Iterator<Item = Duration> + S
         return Box::new(std::iter::empty());
     }
     let mut rng = SmallRng::seed_from_u64(seed ^ 0x5EED);
-    let gaps = Exp::new(rate).ok();
-    let is_even = events.arrival == Arrival::Even;
+    let (is_even, spike) = (events.arrival == Arrival::Even, events.spike);
     let mut at_s = 0.0;
     Box::new(std::iter::from_fn(move || {
-        at_s += match &gaps {
-            Some(gaps) if !is_even => gaps.sample(&mut rng),
+        let rate = spike.filter(|spike| at_s >= spike.at_s).map_or(rate, |spike| spike.rate);
+        at_s += match Exp::new(rate) {
+            Ok(gaps) if !is_even => gaps.sample(&mut rng),
             _ => 1.0 / rate,
         };
         Duration::try_from_secs_f64(at_s).ok()
