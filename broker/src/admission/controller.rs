@@ -69,8 +69,9 @@ impl Controller {
 
     /// Goes on by the greatest tardiness of a step that took `elapsed`. Returns the allowance from now on.
     pub(super) fn step(&mut self, tardiness: f64, elapsed: Duration) -> f64 {
-        // `max` makes a zero of what is no number.
-        let error = self.set_point - tardiness.max(0.0).min(TARDINESS_MAX);
+        // No number where there is no delay.
+        let tardiness = if tardiness.is_nan() { 0.0 } else { tardiness.clamp(0.0, TARDINESS_MAX) };
+        let error = self.set_point - tardiness;
         let steps = elapsed.div_duration_f64(STEP).min(STEPS_MAX);
         let change = self.kp * (error - self.error) + self.ki * error * steps;
         self.error = error;

@@ -92,8 +92,7 @@ impl Published {
     pub(crate) fn veil(&mut self, confinement: Option<&str>, text: Box<str>) {
         if let Some(body) = Arc::get_mut(&mut self.body) {
             let (is_alarm, deadline, within) = (body.is_alarm, body.deadline, body.within.clone());
-            let veiled =
-                Body { is_alarm, deadline, within, ..Body::new(text, body.received, body.object) };
+            let veiled = Body { is_alarm, deadline, within, ..Body::new(text, body.received, body.object) };
             body.veil =
                 Some(Box::new(Veil { confinement: confinement.map(Box::from), body: Arc::new(veiled) }));
         }
