@@ -67,7 +67,13 @@ function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): 
   if (metres_outside === null && form === "route") return "No way is known along which the corridor could lie.";
   if (metres_outside === null) return "The client has told no position, so that the area around it is nowhere.";
   const from =
-    form === "following" ? "from the client" : form === "circle" ? "from its middle" : form === "corridor" || form === "route" ? "from its line" : "";
+    form === "following"
+      ? "from the client"
+      : form === "circle"
+        ? "from its middle"
+        : form === "corridor" || form === "route"
+          ? "from its line"
+          : "";
   const figures =
     distance_m === null || distance_m === undefined || from === ""
       ? ""
