@@ -138,7 +138,7 @@ pub(super) enum Waiting {
 /// The asker of a command, and the answer if all goes well.
 pub(crate) enum Answer {
     CompletionGuard(CompletionGuard),
-    Moved(oneshot::Sender<Result<(), ApiError>>),
+    Changed(oneshot::Sender<Result<(), ApiError>>),
     Done(oneshot::Sender<Result<bool, ApiError>>, bool),
     Installed {
         /// Gets its answer before any delivery that the subscription brings.
@@ -166,7 +166,7 @@ impl Answer {
         match self {
             Self::CompletionGuard(ticket) => ticket.settle(outcome),
             // Who asked may be gone by now: then nobody needs the reply.
-            Self::Moved(reply) => drop(reply.send(outcome)),
+            Self::Changed(reply) => drop(reply.send(outcome)),
             Self::Done(reply, done) => drop(reply.send(outcome.map(|()| done))),
             Self::Installed { owner, reply, installed } => {
                 if let (Ok(()), Some((outbox, answer))) = (&outcome, owner) {

@@ -425,7 +425,7 @@ async fn while_the_disk_fails_nothing_changes_and_then_it_goes_on() {
     let (reply, mut answer) = oneshot::channel();
     bench.sessions.begin();
     bench.move_to("a", 1.0);
-    bench.sessions.answer(Answer::Moved(reply));
+    bench.sessions.answer(Answer::Changed(reply));
     assert!(answer.try_recv().is_err());
     bench.sessions.commit_and_release();
     assert_eq!(

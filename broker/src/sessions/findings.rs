@@ -13,6 +13,8 @@ pub(crate) struct State {
     /// The version of its document.
     pub(crate) version: Arc<str>,
     pub(crate) stored: StoredState,
+    /// Whether the situation waits until it is on disk.
+    pub(crate) is_awaited: bool,
 }
 
 /// How far each shard had got with the findings of a situation.

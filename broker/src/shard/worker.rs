@@ -352,7 +352,7 @@ impl Shard {
             }
             Command::MoveIfRoom { client, fix, track, reply } => {
                 match sessions.move_client(&client, Mover::Named(None), fix, track.as_deref()) {
-                    Ok(()) => sessions.answer_move(&client, Answer::Moved(reply)),
+                    Ok(()) => sessions.answer_move(&client, Answer::Changed(reply)),
                     Err(refusal) => drop(reply.send(Err(refusal))),
                 }
             }
@@ -397,10 +397,14 @@ impl Shard {
                 }
             }
             Command::Ack { client, offset, state, reply } => {
+                let is_awaited = state.as_ref().is_some_and(|state| state.is_awaited);
                 if let Some(state) = state {
                     sessions.record_state(&client, *state);
                 }
-                drop(reply.send(sessions.acknowledge(&client, offset)));
+                match sessions.acknowledge(&client, offset) {
+                    Ok(()) if is_awaited => sessions.answer(Answer::Changed(reply)),
+                    done => drop(reply.send(done)),
+                }
             }
             Command::Detach { client, connection } => sessions.detach(&client, connection),
             Command::Forget { client, reply } => {

@@ -14,6 +14,7 @@ mod groups;
 mod judging;
 mod logic;
 mod publishing;
+mod questions;
 mod rules;
 mod runner;
 mod series;

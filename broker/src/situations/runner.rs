@@ -18,6 +18,7 @@ use wire::ExplainedObject;
 use super::gate::Asks;
 use super::judging;
 use super::publishing::{ENDS, FINDINGS_BITS, Window};
+use super::questions::Question;
 use super::share::Holding;
 use super::{Finding, Input, Logic, Situation, Stage};
 use crate::ingest::subscription::quoted;
@@ -67,12 +68,6 @@ pub(super) struct Runner {
     ended: CancellationToken,
     task: JoinHandle<()>,
     questions: mpsc::Sender<Question>,
-}
-
-/// Asks why a live object is in groups or in none.
-struct Question {
-    object: String,
-    reply: oneshot::Sender<Option<ExplainedObject>>,
 }
 
 impl Runner {
@@ -307,14 +302,15 @@ impl Work {
                 }
                 if let Some(state) = evaluated.state {
                     let began = Instant::now();
-                    self.keep(evaluated.last, state).await?;
+                    self.keep(evaluated.last, state, evaluated.has_left_out).await?;
                     if evaluated.has_left_out {
                         self.left_out = Some((Instant::now(), began.elapsed()));
                     }
                 }
                 if let Some(why) = evaluated.measured.and_then(|measured| self.too_much(measured)) {
                     if let Some(state) = logic.ending() {
-                        self.keep(evaluated.last, state).await?;
+                        // A restart would not decide that again, and has to know it before the ends are published.
+                        self.keep(evaluated.last, state, true).await?;
                     }
                     logic = self.end_and_begin(logic, evaluated.last, &why).await?;
                 }
@@ -340,7 +336,7 @@ impl Work {
         if self.taken > self.state.as_ref().map_or(0, |state| state.offset)
             && let Some(state) = logic.state(true)
         {
-            self.keep(self.taken, state).await?;
+            self.keep(self.taken, state, false).await?;
         }
         loop {
             tokio::select! {
@@ -348,25 +344,6 @@ impl Work {
                 Some(question) = self.questions.recv() => logic = self.answer(logic, question).await?,
             }
         }
-    }
-
-    /// Answers a question, beside the threads that serve everybody.
-    async fn answer(
-        &mut self,
-        logic: Box<dyn Logic>,
-        Question { object, reply }: Question,
-    ) -> Result<Box<dyn Logic>, ApiError> {
-        let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
-        let share = Arc::clone(&self.holding.share);
-        let work = move || {
-            let began = Instant::now();
-            // Nobody may wait for it any more.
-            let _ = reply.send(logic.why(&object));
-            share.pay(Instant::now(), began.elapsed());
-            logic
-        };
-        let answered = self.stage.host.runtime.spawn_blocking(work).await;
-        answered.map_err(|_| ApiError::Internal("an evaluation panicked"))
     }
 
     /// Waits while its tenant has taken more of the threads' time than its share. Without tenants there is nobody to wait for.
@@ -440,7 +417,7 @@ impl Work {
         self.publish(ends, ENDS).await?;
         let mut logic = self.situation.anew(why);
         if let Some(state) = logic.state(true) {
-            self.keep(offset, state).await?;
+            self.keep(offset, state, false).await?;
         }
         Ok(logic)
     }
@@ -539,13 +516,14 @@ impl Work {
     }
 
     /// Keeps what it knows after a delivery, so that it needs neither that one nor any before it.
-    async fn keep(&mut self, offset: u64, state: Box<[u8]>) -> Result<(), ApiError> {
+    async fn keep(&mut self, offset: u64, state: Box<[u8]>, is_awaited: bool) -> Result<(), ApiError> {
         let stored = StoredState { offset, state };
-        let state = State { version: Arc::clone(&self.situation.version), stored: stored.clone() };
+        let (version, kept) = (Arc::clone(&self.situation.version), stored.clone());
+        let state = State { version, stored: kept, is_awaited };
         let keep = |client, reply| Command::Ack { client, offset, state: Some(Box::new(state)), reply };
-        self.stage.host.shards.ask(&self.situation.client, keep).await??;
+        // What is acknowledged does not come again in this run, also where the disk does not take the state yet.
         (self.acknowledged, self.state) = (offset, Some(stored));
-        Ok(())
+        self.stage.host.shards.ask(&self.situation.client, keep).await?
     }
 
     /// Acknowledges what is needed no more, now and then.
