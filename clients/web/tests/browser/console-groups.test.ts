@@ -194,7 +194,7 @@ test("what a definition does is shown, and it is paused, resumed and deleted", a
   await page.locator(".state.paused").waitFor();
   await page.getByLabel("Object", { exact: true }).fill("taxi-1");
   await page.getByRole("button", { name: "Why?" }).click();
-  await page.getByText("groups/pickup is paused").waitFor();
+  await page.locator(`.answer[data-groups="1"]`).waitFor();
   await taxi("taxi-2", 45.462);
   await expectAccessible(page, "a group definition that is paused");
   await page.getByRole("button", { name: "Resume" }).click();
