@@ -1,4 +1,4 @@
-//! Streets that are slow while an event says so (`routes.slow`): routes of the event's tenant take them as so many times as long, and areas
+//! Streets that are slow while an event says so (`routes.slow`): routes of the event's tenant take them as longer by a factor, and areas
 //! that lie along one which has become slow are found again.
 //!
 //! A client of the broker's own watches the events of each tenant that asks for routes. It reads what comes and what ends, and has new costs

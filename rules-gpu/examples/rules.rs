@@ -193,7 +193,7 @@ fn main() {
                     continue;
                 }
                 if Some(&size) == case.sizes.first() {
-                    // The compiler's time is told apart.
+                    // The compiler's time is counted apart.
                     let began = Instant::now();
                     run(case, &goal);
                     eprintln!("{} {name}: the first run took {:?}", case.name, began.elapsed());

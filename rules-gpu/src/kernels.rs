@@ -79,7 +79,7 @@ impl Kernels {
         })
     }
 
-    /// Compiles programs for goals of at least so many constraints: 0 is every one, [`usize::MAX`] none. Without this, from 16,384 on.
+    /// Compiles programs for goals of at least this number of constraints: 0 is every one, [`usize::MAX`] none. Without this, from 16,384 on.
     #[must_use]
     pub fn compiling_from(self, constraints: usize) -> Self {
         Self { compile_from: constraints, ..self }

@@ -68,7 +68,7 @@ pub struct Row {
 enum Contender<'a> {
     Cpu(Kind),
     Gpu(&'a Kernels, Settings),
-    /// With so many contexts at once.
+    /// With this number of contexts at once.
     Batches(&'a Kernels, usize),
 }
 
@@ -323,7 +323,7 @@ impl<'a> Measuring<'a> {
         }
     }
 
-    /// Past the paper: a thousand changes of sets that hold so many events.
+    /// Past the paper: a thousand changes of sets with this number of events.
     fn dense(&mut self) {
         let Some(kernels) = self.kernels else { return };
         let engines: [Named<'_>; 2] = [

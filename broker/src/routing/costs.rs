@@ -138,7 +138,7 @@ impl Streets {
     }
 }
 
-/// A cost that is so many times as much. What cannot be used stays so.
+/// A cost multiplied by a factor. What cannot be used stays so.
 fn times(cost: Cost, factor: f64) -> Cost {
     if cost == routes::UNREACHABLE {
         return cost;

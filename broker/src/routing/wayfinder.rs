@@ -23,7 +23,7 @@ use crate::model::way::Way;
 /// Questions that are answered in a row, after which other work has a turn.
 const BATCH: usize = 64;
 
-/// Areas that a shard is told of at once when streets have become slow.
+/// Areas that a shard hears of at once when streets have become slow.
 const SLOWED_BATCH: usize = 256;
 
 /// Ways that may be gone before the list of them is gone through.
@@ -59,7 +59,7 @@ pub(crate) struct RouteFound {
     pub(crate) took: Duration,
 }
 
-/// What a shard is told.
+/// A message for a shard.
 #[derive(Debug)]
 pub(crate) enum RouteNews {
     Found(Box<RouteFound>),

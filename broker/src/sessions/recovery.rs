@@ -263,7 +263,7 @@ impl RestoredClient {
 }
 
 impl RestoredClient {
-    /// Finds the routes from where it was, before anything is held against its areas.
+    /// Finds the routes from where it was, before anything is compared with its areas.
     fn lay_routes(&mut self, streets: &Streets) {
         let Some((fix, _)) = &self.position else { return };
         for (prepared, _) in &mut self.subscriptions {

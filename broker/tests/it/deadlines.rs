@@ -1,4 +1,4 @@
-//! Events with `deadline_ms`: what is not written by then is told by a gap.
+//! Events with `deadline_ms`: a gap takes the place of what is not written by then.
 
 use std::time::{Duration, Instant};
 

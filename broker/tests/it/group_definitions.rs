@@ -466,7 +466,7 @@ struct Definition {
 
 /// A condition over one or two roles, or a term over two.
 enum Condition {
-    /// At most so many metres apart; as a term, how many.
+    /// At most a number of metres apart; as a term, that number.
     Near(usize, usize, i64),
     /// One size compared with another; as a term, their difference.
     Sizes(usize, &'static str, usize),

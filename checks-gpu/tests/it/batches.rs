@@ -38,7 +38,7 @@ fn check(for_s: f64, within_m: Option<f64>) -> Arc<Check> {
     Arc::new(Check::new(World::Planar, &document).expect("it is sound"))
 }
 
-/// Takes events in, so many at once and with something before the second batch, and compares each answer with the oracle's. The
+/// Takes events in, some at once and with something before the second batch, and compares each answer with the oracle's. The
 /// answers.
 fn compare(
     check: &Arc<Check>,

@@ -207,7 +207,7 @@ fn compare_batches(
             let outcome = taken.expect("as few links as the oracle has");
             found.push(outcome.map(|outcome| {
                 let told = named(checker, &outcome.told);
-                assert_eq!(told.len(), outcome.told.len(), "a link is told once");
+                assert_eq!(told.len(), outcome.told.len(), "a link comes once");
                 (outcome.violated, told)
             }));
             ControlFlow::Continue(())
