@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use super::Sessions;
 use crate::model::event::{Live, Origin};
-use crate::store::{StoredStanding, StoredState};
+use crate::store::{StoredDecisions, StoredStanding, StoredState};
 
-/// What a situation knows.
+/// What a situation has to know after a restart.
 #[derive(Debug)]
 pub(crate) struct State {
     /// The version of its document.
     pub(crate) version: Arc<str>,
-    pub(crate) stored: StoredState,
+    pub(crate) stored: Option<StoredState>,
+    /// What bounds decided since that, where it has changed.
+    pub(crate) decisions: Option<StoredDecisions>,
     /// Whether the situation waits until it is on disk.
     pub(crate) is_awaited: bool,
 }
@@ -85,9 +87,13 @@ impl Sessions {
     }
 
     /// Writes what a situation knows. What it acknowledges for that is written with it or later.
-    pub(crate) fn record_state(&mut self, client: &str, state: State) {
-        if let Some(batch) = self.ledger.record() {
-            batch.put_state(client, &state.version, &state.stored);
+    pub(crate) fn record_state(&mut self, client: &str, state: &State) {
+        let Some(batch) = self.ledger.record() else { return };
+        if let Some(stored) = &state.stored {
+            batch.put_state(client, &state.version, stored);
+        }
+        if let Some(decisions) = &state.decisions {
+            batch.put_decisions(client, &state.version, decisions);
         }
     }
 }

@@ -27,8 +27,8 @@ use crate::outbox::Keep;
 use crate::push::PushSubscription;
 use crate::routing::Streets;
 use crate::store::{
-    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredPosition, StoredSession, StoredStanding,
-    StoredState,
+    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredDecisions, StoredPosition,
+    StoredSession, StoredStanding, StoredState,
 };
 
 /// The data that were found on disk, read and checked.
@@ -73,6 +73,8 @@ pub(crate) struct RestoredSituation {
     pub(crate) told: u64,
     /// What it knew, up to some delivery.
     pub(crate) state: Option<StoredState>,
+    /// What bounds decided since.
+    pub(crate) decisions: StoredDecisions,
 }
 
 /// A client as it was.
@@ -199,8 +201,17 @@ impl RestoredClient {
         zones: &Zones,
         bodies: &mut HashMap<BodyId, Arc<Body>>,
     ) -> Result<Self, RestoreError> {
-        let RecoveredClient { name, session, confinement, position, push, mut state, subscriptions, kept } =
-            client;
+        let RecoveredClient {
+            name,
+            session,
+            confinement,
+            position,
+            push,
+            mut state,
+            mut decisions,
+            subscriptions,
+            kept,
+        } = client;
         let world = World::from(config.server.world);
         let position = position.map(|stored| fix_of(world, &stored, &name)).transpose()?;
         let confinement = confinement.map(|text| match Confinement::read_again(&text, zones) {
@@ -237,6 +248,9 @@ impl RestoredClient {
                     confinement: behalf.confinement.cloned(),
                     told: told_by_all(&dealt),
                     state: state.take_if(|(version, _)| *version == one.id).map(|(_, state)| state),
+                    decisions: decisions
+                        .take_if(|(version, _)| *version == one.id)
+                        .map_or_else(Vec::new, |(_, decisions)| decisions),
                 });
                 findings = Some(RestoredFindings { version: Arc::clone(&one.id), dealt });
             }

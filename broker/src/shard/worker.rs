@@ -399,7 +399,7 @@ impl Shard {
             Command::Ack { client, offset, state, reply } => {
                 let is_awaited = state.as_ref().is_some_and(|state| state.is_awaited);
                 if let Some(state) = state {
-                    sessions.record_state(&client, *state);
+                    sessions.record_state(&client, &state);
                 }
                 match sessions.acknowledge(&client, offset) {
                     Ok(()) if is_awaited => sessions.answer(Answer::Changed(reply)),

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use wire::{ConditionLeaves, ExplainedObject, ExplainedPartners, ExplainedRole};
 
-use super::{Finding, Host, Input, Logic, Plan, Standing};
+use super::{Decided, Finding, Host, Input, Logic, Plan, Standing};
 use crate::config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::groups::{ReadGroups, read as read_document};
@@ -174,6 +174,9 @@ struct Grouping {
     text_bytes: usize,
     has_changed: bool,
     is_ending: bool,
+    /// What another run decided of the input to come.
+    decided: Decided,
+    has_left_out: bool,
     problem: Option<String>,
 }
 
@@ -208,6 +211,8 @@ impl Grouping {
             text_bytes: 0,
             has_changed: true,
             is_ending: false,
+            decided: Decided::Nothing,
+            has_left_out: false,
             problem: None,
         }
     }
@@ -234,6 +239,7 @@ impl Grouping {
             }
             Err(refused) => refused,
         };
+        self.has_left_out = true;
         self.problem = Some(format!(
             "with object {} there would be {refused} ({}), so that it is no candidate until its next event",
             shown(object),
@@ -299,15 +305,16 @@ impl Logic for Grouping {
             return Ok(());
         }
         (self.evaluations, self.has_changed) = (self.evaluations + 1, true);
-        let is_too_deep = !input.is_exit && input.depth >= self.groups.depth_max;
-        if is_too_deep {
+        let is_too_deep = self.decided == Decided::Nothing && input.depth >= self.groups.depth_max;
+        if is_too_deep && !input.is_exit {
+            self.has_left_out = true;
             self.problem = Some(format!(
                 "the event of object {} was derived {} times (limits.derived_depth), so that it is no candidate until its next event",
                 shown(&object),
                 input.depth
             ));
         }
-        let changes = if input.is_exit || is_too_deep {
+        let changes = if input.is_exit || is_too_deep || self.decided == Decided::LeftOut {
             self.matching.remove(&object)
         } else {
             self.put(&object, &input)
@@ -387,8 +394,14 @@ impl Logic for Grouping {
         self.is_ending
     }
 
-    fn replay(&mut self, is_on: bool) {
-        self.matching.bound(if is_on { Bounds::NONE } else { self.groups.bounds });
+    fn decided(&mut self, decided: Decided) {
+        self.decided = decided;
+        let is_open = decided == Decided::Nothing;
+        self.matching.bound(if is_open { self.groups.bounds } else { Bounds::NONE });
+    }
+
+    fn has_left_out(&mut self) -> bool {
+        std::mem::take(&mut self.has_left_out)
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {

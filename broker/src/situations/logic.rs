@@ -67,6 +67,17 @@ impl Input {
     }
 }
 
+/// What another run decided of an input, which its findings followed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// Nothing: bounds decide now.
+    Nothing,
+    /// It was taken in, whatever the bounds are now.
+    Taken,
+    /// It was left out.
+    LeftOut,
+}
+
 /// What a situation does with its inputs, in their order. The same inputs make the same findings.
 pub(crate) trait Logic: Send {
     /// Takes an input. What is found goes to `findings`.
@@ -75,8 +86,13 @@ pub(crate) trait Logic: Send {
     /// Why it cannot go on: then it has to begin anew.
     fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String>;
 
-    /// Says whether the inputs to come were taken in before, in another run: then none is left out for a bound, since none was.
-    fn replay(&mut self, _is_on: bool) {}
+    /// Says what another run decided of the input to come.
+    fn decided(&mut self, _decided: Decided) {}
+
+    /// Whether the last input was left out for a bound. Another run would have to leave it out as well.
+    fn has_left_out(&mut self) -> bool {
+        false
+    }
 
     /// Takes an event that is held until the verdict is known; `None` where too many are under way. The same event comes to
     /// [`take`](Self::take) when it was published. Only what has a gate is asked.

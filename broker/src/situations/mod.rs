@@ -44,7 +44,7 @@ use figures::Figures;
 pub(crate) use finding::Finding;
 use gate::Gates;
 pub(crate) use gate::{GatePlan, Held, Judged, Verdict};
-pub(crate) use logic::{Input, Logic, Plan, Standing};
+pub(crate) use logic::{Decided, Input, Logic, Plan, Standing};
 use runner::{Past, Runner};
 use series::{Label, Series};
 use share::Shares;
@@ -264,7 +264,9 @@ impl Situations {
 
     /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.
     pub(crate) fn restore(&self, found: Vec<RestoredSituation>) {
-        for RestoredSituation { client, version, stored, tenant, confinement, told, state } in found {
+        for restored in found {
+            let RestoredSituation { client, version, stored, tenant, confinement, told, state, decisions } =
+                restored;
             let Some((kind, name)) = kind_and_name(tenant::outside(&client)) else { continue };
             let owner = tenant.as_deref().unwrap_or_default().into();
             let key = Key { kind, tenant: owner, name: name.into() };
@@ -273,7 +275,7 @@ impl Situations {
                     let figures = Figures::default();
                     figures.pause(stored.is_paused);
                     let situation = Situation { key, client, version, tenant, confinement, plan, figures };
-                    self.serve(situation, Past { told, state });
+                    self.serve(situation, Past { told, state, decisions });
                 }
                 Err(refusal) => {
                     let why = refusal.problem().detail;

@@ -1,8 +1,9 @@
 //! The task of one situation: it reads the situation's session, and publishes what is found.
 //!
 //! What a situation has to know after a restart is in its session: it acknowledges a delivery only when it needs neither that one
-//! nor any before it, or when what it knows was kept after it. The deliveries that come again build its state; what it finds in them was published before, up to a number that the
-//! shards write in the same commit as the findings' own deliveries, and is left out.
+//! nor any before it, or when what it knows was kept after it. The deliveries that come again build its state. What it finds in them
+//! was published before, up to a number that the shards write in the same commit as the findings' own deliveries, and is left out.
+//! What bounds decided of deliveries is on disk before what follows from it is published.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,14 +21,14 @@ use super::judging;
 use super::publishing::{ENDS, FINDINGS_BITS, Window};
 use super::questions::Question;
 use super::share::Holding;
-use super::{Finding, Input, Logic, Situation, Stage};
+use super::{Decided, Finding, Input, Logic, Situation, Stage};
 use crate::ingest::subscription::quoted;
 use crate::model::delivery::{Delivery, Entry};
 use crate::model::error::ApiError;
 use crate::outbox::{Bounds, Outbox};
 use crate::sessions::{Resume, State};
 use crate::shard::Command;
-use crate::store::StoredState;
+use crate::store::{Decision, StoredDecisions, StoredState};
 
 /// Bytes of deliveries that are evaluated at once, and after which others have a turn.
 const BATCH_BYTES: usize = 262_144;
@@ -52,15 +53,14 @@ const QUESTIONS: usize = 16;
 /// Inputs after which what is needed no more is acknowledged.
 const ACKNOWLEDGE_EVERY: u64 = 1_024;
 
-/// Where inputs are left out again and again, the state is kept for that in a part of the time, one by this.
-const KEEP_PAUSES: u32 = 20;
-
 /// What another run of the broker left of a situation.
 #[derive(Default)]
 pub(super) struct Past {
     /// The number of the last finding that was published.
     pub(super) told: u64,
     pub(super) state: Option<StoredState>,
+    /// What bounds decided since.
+    pub(super) decisions: StoredDecisions,
 }
 
 /// The task of a situation.
@@ -90,9 +90,9 @@ impl Runner {
             },
             told: past.told,
             state: past.state,
+            decisions: past.decisions,
             acknowledged: 0,
             taken: 0,
-            left_out: None,
             renewed: None,
             acking: None,
             findings: Window::default(),
@@ -141,11 +141,11 @@ pub(super) struct Work {
     pub(super) told: u64,
     /// What it knew when that was kept last.
     state: Option<StoredState>,
+    /// What bounds decided since.
+    decisions: StoredDecisions,
     acknowledged: u64,
     /// The last input that was taken in.
     taken: u64,
-    /// When the state was kept last since an input was left out, and how long that took.
-    left_out: Option<(Instant, Duration)>,
     /// When all that is live was brought once more, and after what a wait.
     renewed: Option<(Instant, Duration)>,
     /// An acknowledgement that is on its way. Held events do not wait for it.
@@ -186,8 +186,8 @@ struct Evaluated {
     logic: Box<dyn Logic>,
     /// Whether it began anew, and is to get all that is live once more. What knew too much would soon know as much again.
     is_anew: bool,
-    /// Whether the state is to be kept since an input was left out: a restart would not leave it out again.
-    has_left_out: bool,
+    /// What bounds decided: a restart would not decide that again, and has to know it before what follows is published.
+    decisions: StoredDecisions,
     findings: Vec<Finding>,
     last: u64,
     /// Entries that were not taken in yet.
@@ -295,17 +295,14 @@ impl Work {
                 entries = evaluated.rest;
                 logic = evaluated.logic;
                 self.taken = evaluated.last;
+                self.decide(evaluated.decisions).await?;
                 self.publish(evaluated.findings, 0).await?;
                 if evaluated.is_anew && situation.plan.is_about_objects {
                     logic = self.wait_to_renew(logic).await?;
                     stage.renew(&situation).await?;
                 }
                 if let Some(state) = evaluated.state {
-                    let began = Instant::now();
-                    self.keep(evaluated.last, state, evaluated.has_left_out).await?;
-                    if evaluated.has_left_out {
-                        self.left_out = Some((Instant::now(), began.elapsed()));
-                    }
+                    self.keep(evaluated.last, state, false).await?;
                 }
                 if let Some(why) = evaluated.measured.and_then(|measured| self.too_much(measured)) {
                     if let Some(state) = logic.ending() {
@@ -434,13 +431,14 @@ impl Work {
             (Arc::clone(&self.stage), Arc::clone(&self.situation), self.names.clone());
         let kept_up_to = self.state.as_ref().map_or(0, |state| state.offset);
         let told_up_to = self.told >> FINDINGS_BITS;
+        let decided_before = self.decisions.clone();
+        let decided_up_to = decided_before.last().map_or(0, |(offset, _)| *offset).max(told_up_to);
         // Soon its session loses inputs, also those that it knows.
         let is_late = behind > self.stage.host.config.situations.kept_events as u64 / 8 * 7;
-        let may_keep = self.left_out.is_none_or(|(at, took)| at.elapsed() >= took * KEEP_PAUSES);
         let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
         let work = move || {
             let (mut findings, mut last, mut is_anew) = (Vec::new(), 0, false);
-            let mut has_left_out = false;
+            let mut decisions = Vec::new();
             let is_about_objects = situation.plan.is_about_objects;
             let turn = Instant::now();
             let figures = &situation.figures;
@@ -469,9 +467,21 @@ impl Work {
                             Input::of(features, &delivery.body, delivery.offset)
                         };
                         let Ok(input) = input else { continue };
+                        let known = decided_before.binary_search_by_key(&last, |(offset, _)| *offset);
+                        let decided = match known.map(|index| decided_before[index].1) {
+                            Ok(Decision::Anew) => {
+                                is_anew = true;
+                                logic.end(last, &mut findings);
+                                logic = situation.anew("a bound was passed before the restart");
+                                continue;
+                            }
+                            Ok(Decision::LeftOut) => Decided::LeftOut,
+                            Err(_) if last <= decided_up_to => Decided::Taken,
+                            Err(_) => Decided::Nothing,
+                        };
                         let id = Arc::clone(&input.id);
                         let (began, before, ahead) = (Instant::now(), logic.evaluations(), logic.ahead());
-                        logic.replay(delivery.offset <= told_up_to);
+                        logic.decided(decided);
                         let taken = logic.take(Arc::new(input), &mut findings);
                         figures.inputs.fetch_add(1, Ordering::Relaxed);
                         let evaluations = logic.evaluations() - before;
@@ -486,15 +496,14 @@ impl Work {
                         if let Some(problem) = logic.problem() {
                             figures.dropped.fetch_add(1, Ordering::Relaxed);
                             figures.problem(problem);
-                            has_left_out = true;
                         }
                         if let Err(why) = taken {
                             is_anew = true;
                             logic.end(last, &mut findings);
                             logic = situation.anew(&why);
-                        }
-                        if has_left_out && may_keep {
-                            break;
+                            decisions.push((last, Decision::Anew));
+                        } else if logic.has_left_out() && decided == Decided::Nothing {
+                            decisions.push((last, Decision::LeftOut));
                         }
                     }
                     Entry::Answer(_) => {}
@@ -502,14 +511,13 @@ impl Work {
             }
             let measuring = Instant::now();
             let measured = is_measured.then(|| (logic.bytes(), measuring.elapsed()));
-            let has_left_out = has_left_out && may_keep;
-            let state = logic.state(has_left_out || is_anew || is_late);
+            let state = logic.state(is_anew || is_late);
             figures.note_stored(logic.stored());
             if let Some(standing) = logic.standing() {
                 figures.note_standing(standing);
             }
             share.pay(Instant::now(), turn.elapsed());
-            Evaluated { logic, is_anew, has_left_out, findings, last, rest, state, measured }
+            Evaluated { logic, is_anew, decisions, findings, last, rest, state, measured }
         };
         let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
         evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))
@@ -519,11 +527,34 @@ impl Work {
     async fn keep(&mut self, offset: u64, state: Box<[u8]>, is_awaited: bool) -> Result<(), ApiError> {
         let stored = StoredState { offset, state };
         let (version, kept) = (Arc::clone(&self.situation.version), stored.clone());
-        let state = State { version, stored: kept, is_awaited };
+        let was_decided = !self.decisions.is_empty();
+        let decisions = was_decided.then(StoredDecisions::new);
+        let state = State { version, stored: Some(kept), decisions, is_awaited };
         let keep = |client, reply| Command::Ack { client, offset, state: Some(Box::new(state)), reply };
         // What is acknowledged does not come again in this run, also where the disk does not take the state yet.
         (self.acknowledged, self.state) = (offset, Some(stored));
+        self.decisions.clear();
         self.stage.host.shards.ask(&self.situation.client, keep).await?
+    }
+
+    /// Writes what bounds decided, and waits until it is on disk. What the disk cannot take now is tried again.
+    async fn decide(&mut self, decisions: StoredDecisions) -> Result<(), ApiError> {
+        if decisions.is_empty() {
+            return Ok(());
+        }
+        self.decisions.extend(decisions);
+        let offset = self.acknowledged;
+        loop {
+            let (version, decisions) = (Arc::clone(&self.situation.version), self.decisions.clone());
+            let state = State { version, stored: None, decisions: Some(decisions), is_awaited: true };
+            let decide = |client, reply| Command::Ack { client, offset, state: Some(Box::new(state)), reply };
+            match self.stage.host.shards.ask(&self.situation.client, decide).await? {
+                Err(ApiError::Stopping) => return Err(ApiError::Stopping),
+                Err(refusal) => self.situation.figures.problem(refusal.problem().detail.unwrap_or_default()),
+                Ok(()) => return Ok(()),
+            }
+            tokio::time::sleep(RETRY).await;
+        }
     }
 
     /// Acknowledges what is needed no more, now and then.

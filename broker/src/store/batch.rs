@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::keys::{self, Table};
 use super::records::{
-    BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredLive, StoredMatch, StoredPosition,
-    StoredPush, StoredSession, StoredStanding, StoredState, seal,
+    BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredDecisions, StoredLive, StoredMatch,
+    StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, seal,
 };
 use crate::model::delivery::SubscriptionIds;
 use crate::model::record::{BodyId, StoredBody};
@@ -196,6 +196,11 @@ impl Batch {
     /// What a situation knows, which a version of its document names; the last one wins.
     pub(crate) fn put_state(&mut self, client: &str, version: &str, state: &StoredState) {
         self.put(Table::States, &keys::within(client, version.as_bytes()), state);
+    }
+
+    /// What bounds decided of deliveries since the state of a situation; the last ones win.
+    pub(crate) fn put_decisions(&mut self, client: &str, version: &str, decisions: &StoredDecisions) {
+        self.put(Table::States, &keys::decisions(client, version), decisions);
     }
 
     /// How far a session has come; the last one wins.

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::disk::{Counted, Medium as _};
 use super::format::{self, LogRow, append, open_database};
 use super::inline::{InlineStore, TestDisk};
-use super::keys::Table;
+use super::keys::{self, Table};
 use super::records::{self, BodyRecord, LiveRecord, MatchRecord, Matched, StandingRecord, seal, unseal};
 use super::recovery::Contents;
 use super::tail::{self, NumberedRow};
 use super::{
-    Batch, Recovered, StoreError, StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession,
-    StoredStanding, StoredState, kept,
+    Batch, Recovered, StoreError, StoredDecisions, StoredLive, StoredMatch, StoredPosition, StoredPush,
+    StoredSession, StoredStanding, StoredState, kept,
 };
 use crate::model::delivery::{SubscriptionIds, Transition};
 use crate::sessions::Disk as _;
@@ -23,7 +23,7 @@ use crate::sessions::Disk as _;
 /// A record: the table's number, the key's length, the key, and what postcard wrote.
 pub fn store_record(data: &[u8]) {
     let [table, length, rest @ ..] = data else { return };
-    let Some(table) = Table::numbered(*table % 9) else { return };
+    let table = Table::ALL[usize::from(*table) % Table::ALL.len()];
     let (key, record) = rest.split_at(usize::from(*length).min(rest.len()));
     let value = [&records::crc(table, key, record), record].concat();
     let mut written = Vec::new();
@@ -47,7 +47,13 @@ pub fn store_record(data: &[u8]) {
         Table::Bodies => check_record::<BodyRecord<'_>>(table, key, &value, &mut written),
         Table::Wipe => check_record::<()>(table, key, &value, &mut written),
         Table::Push => check_record::<StoredPush>(table, key, &value, &mut written),
-        Table::States => check_record::<StoredState>(table, key, &value, &mut written),
+        Table::States => {
+            if keys::split(key).is_some_and(|(_, rest)| keys::of_decisions(rest).is_some()) {
+                check_record::<StoredDecisions>(table, key, &value, &mut written);
+            } else {
+                check_record::<StoredState>(table, key, &value, &mut written);
+            }
+        }
     }
     let mut faults = 0;
     let mut contents = Contents::default();

@@ -67,6 +67,18 @@ impl std::fmt::Debug for StoredState {
     }
 }
 
+/// What bounds decided of deliveries that may come again, in the order of their offsets. What comes again is not decided again.
+pub(crate) type StoredDecisions = Vec<(u64, Decision)>;
+
+/// What a bound decided of a delivery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Decision {
+    /// It was left out.
+    LeftOut,
+    /// With it the situation began anew.
+    Anew,
+}
+
 /// A live event.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StoredLive {

@@ -14,8 +14,8 @@ use super::format::{LOG, LogRow, Meta};
 use super::kept::read_row;
 use super::keys::{self, NO_KEY, Table};
 use super::records::{
-    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredLive, StoredMatch, StoredPosition, StoredPush,
-    StoredSession, StoredStanding, StoredState, unseal,
+    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredDecisions, StoredLive, StoredMatch,
+    StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, unseal,
 };
 use super::window::{Changes, Point, Window};
 use crate::model::delivery::SubscriptionIds;
@@ -48,6 +48,8 @@ pub(crate) struct RecoveredClient {
     pub(crate) push: Option<StoredPush>,
     /// The state of a situation, with the version of its document.
     pub(crate) state: Option<(Arc<str>, StoredState)>,
+    /// What bounds decided since, with the version of its document.
+    pub(crate) decisions: Option<(Arc<str>, StoredDecisions)>,
     /// Subscriptions, in the order of their ids.
     pub(crate) subscriptions: Vec<RecoveredSubscription>,
     /// Kept matches, in the order of their offsets.
@@ -109,6 +111,7 @@ pub(super) struct ClientContents {
     pub(super) position: Option<StoredPosition>,
     pub(super) push: Option<StoredPush>,
     pub(super) state: Option<(Arc<str>, StoredState)>,
+    pub(super) decisions: Option<(Arc<str>, StoredDecisions)>,
     pub(super) subscriptions: Vec<RecoveredSubscription>,
     pub(super) kept: Vec<StoredMatch>,
     /// Subscription and object of standings whose subscription there is not.
@@ -304,8 +307,13 @@ impl Contents {
             Table::Push => self.client(owned(key)?.0).push = Some(unseal(table, key, value)?),
             Table::States => {
                 let (client, version) = owned(key)?;
-                let version = text_of(version)?.into();
-                self.client(client).state = Some((version, unseal(table, key, value)?));
+                if let Some(version) = keys::of_decisions(version) {
+                    let decisions = (text_of(version)?.into(), unseal(table, key, value)?);
+                    self.client(client).decisions = Some(decisions);
+                } else {
+                    let state = (text_of(version)?.into(), unseal(table, key, value)?);
+                    self.client(client).state = Some(state);
+                }
             }
             Table::Kept => return Err("is a change of its own"),
             Table::Standings => {
@@ -452,6 +460,7 @@ impl ClientContents {
             position: None,
             push: None,
             state: None,
+            decisions: None,
             subscriptions,
             kept,
             loose,
@@ -459,7 +468,8 @@ impl ClientContents {
     }
 
     fn recover(self, bodies: &HashMap<BodyId, RecoveredBody>, cleanup: &mut Cleanup) -> RecoveredClient {
-        let Self { name, session, confinement, position, push, state, subscriptions, kept, loose } = self;
+        let Self { name, session, confinement, position, push, state, decisions, subscriptions, kept, loose } =
+            self;
         cleanup.dangling_count += loose.len() as u64;
         for (subscription, object) in loose {
             cleanup.batch.remove_standing(&name, &subscription, &object);
@@ -473,7 +483,7 @@ impl ClientContents {
             }
         };
         let kept = kept.into_iter().filter_map(with_body).collect();
-        RecoveredClient { name, session, confinement, position, push, state, subscriptions, kept }
+        RecoveredClient { name, session, confinement, position, push, state, decisions, subscriptions, kept }
     }
 }
 

@@ -701,12 +701,70 @@ async fn enters_and_exits_come_once_whatever_kills_there_are() {
     assert_eq!(watch.event().await["event"]["id"], "last");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_soon_after_a_bound_was_met_changes_nothing() {
+    let folder = TempDir::new().expect("a folder");
+    let looks = |count: u32| format!("[groups]\nlooks = {count}\n");
+    let mut program = start_with(&folder, &looks(12)).await;
+    let http = program.http();
+    let groups = json!({"filters": [{"where": "type = 'group'"}], "durable": true});
+    http.put("/v1/clients/watch/subscriptions/s", &groups).await.expect(201);
+    http.put("/v1/groups/pickup", &pickup()).await.expect(201);
+    let mut random = SmallRng::seed_from_u64(47);
+    let mut batch = |count: usize| -> Vec<Value> {
+        let step = |_| {
+            let (object, metres) = (random.random_range(0..30), random.random_range(0.0..3_000.0));
+            match random.random_bool(0.5) {
+                true => taxi(&format!("t{object}"), metres, true),
+                false => rider(&format!("r{object}"), metres, 1),
+            }
+        };
+        (0..count).map(step).collect()
+    };
+    // Also where the bound is another one after the kill.
+    for after in [12, 12, 8, 1_000, 12, 12, 8, 12] {
+        publish_all(&program.http(), &batch(120)).await;
+        eventually("the bound", async || {
+            let document = document(&program.http(), "pickup").await;
+            (document["activity"]["dropped"].as_u64() > Some(0)).then_some(())
+        })
+        .await;
+        publish_all(&program.http(), &batch(20)).await;
+        program.assert_healthy();
+        program.signal("KILL");
+        program.exit_status().await;
+        program = start_with(&folder, &looks(after)).await;
+        if after > 12 {
+            // What no bound leaves out.
+            publish_all(&program.http(), &batch(120)).await;
+            program.signal("KILL");
+            program.exit_status().await;
+            program = start_with(&folder, &looks(12)).await;
+        }
+    }
+    let http = program.http();
+    publish_all(&http, &[taxi("t-last", 90_000.0, true), rider("r-last", 90_000.0, 1)]).await;
+    let (mut watch, mut told) = (program.ws("watch").await, Told::default());
+    let last = json!({"rider": "r-last", "taxi": "t-last"});
+    while !told.groups.get("pickup").is_some_and(|groups| groups.contains(&last.to_string())) {
+        told.note(&watch.event().await);
+    }
+    let document = document(&http, "pickup").await;
+    let shown = document["groups"].as_array().expect("groups").iter().map(Value::to_string);
+    assert_eq!(told.groups["pickup"], shown.collect(), "{document}");
+    assert_eq!(document["activity"]["restarts"], 0, "{document}");
+}
+
 async fn start(folder: &TempDir) -> Program {
+    start_with(folder, "[server]\nworld = \"planar\"\n").await
+}
+
+async fn start_with(folder: &TempDir, config: &str) -> Program {
     let data = folder.path().join("data");
-    let config = "[server]\nworld = \"planar\"\n[situations]\nfindings_per_second = 0\ntenant_findings_per_second = 0\n[sessions]\nkept_frames = 100000\n";
+    let unbounded = "[situations]\nfindings_per_second = 0\ntenant_findings_per_second = 0\n[sessions]\nkept_frames = 100000\n";
     Serve::new()
         .args(&["--shards", "2", "--data", data.to_str().expect("UTF-8")])
-        .config(config)
+        .config(&format!("{config}{unbounded}"))
         .start()
         .await
 }
