@@ -1,7 +1,9 @@
-//! The engines that shards own: which ones, how many of them, and what they say of themselves.
+//! The engines that shards own: which ones, how many of them, and what they say of themselves; and those of checks.
 
 use std::fmt;
+use std::sync::Arc;
 
+use checks::{Bounds, Check, Kind};
 #[cfg(feature = "gpu")]
 use device::{Device, DriverError};
 use matcher::engine::Engine;
@@ -11,7 +13,7 @@ use matcher::geo::World;
 #[cfg(feature = "gpu")]
 use matcher_gpu::Auto;
 
-use crate::config::{Config, EngineName};
+use crate::config::{Config, EngineName, SituationEngine};
 
 /// The engines of a broker, one for each shard, empty. Made before it listens, so that one that cannot be had is told at once.
 pub struct Engines {
@@ -36,13 +38,80 @@ pub(crate) enum Report {
 
 /// An engine that was asked for cannot be had here.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "engine {engine} cannot be had: {reason}; --engine auto takes a GPU where there is one, --engine cells needs none"
-)]
-pub struct EngineError {
-    engine: &'static str,
-    reason: String,
+pub enum EngineError {
+    /// One of shards.
+    #[error(
+        "engine {engine} cannot be had: {reason}; --engine auto takes a GPU where there is one, --engine cells needs none"
+    )]
+    Matching {
+        /// Its name.
+        engine: &'static str,
+        /// Why it cannot be had.
+        reason: String,
+    },
+    /// That of checks on a device.
+    #[error("situations.engine is gpu, which cannot be had: {0}; auto and cpu need no device")]
+    Checks(String),
 }
+
+/// Makes the engines of checks, where `situations.engine` says.
+#[derive(Clone, Debug, Default)]
+pub struct CheckEngines {
+    #[cfg(feature = "gpu")]
+    kernels: Option<checks_gpu::Kernels>,
+}
+
+impl CheckEngines {
+    /// Finds what the setting asks for, on the first device if it needs one. `auto` is the processor, which does not do again what did not
+    /// change.
+    ///
+    /// # Errors
+    /// [`EngineError`] where `gpu` is asked for and there is no device.
+    pub fn find(config: &Config) -> Result<Self, EngineError> {
+        match config.situations.engine {
+            SituationEngine::Auto | SituationEngine::Cpu => Ok(Self::default()),
+            SituationEngine::Gpu => Self::find_device(),
+        }
+    }
+
+    #[cfg(feature = "gpu")]
+    fn find_device() -> Result<Self, EngineError> {
+        let found = Device::all().and_then(|devices| devices.into_iter().next().ok_or(DriverError::NoDevice));
+        found.and_then(|device| Self::on(&device)).map_err(|error| EngineError::Checks(error.to_string()))
+    }
+
+    #[cfg(not(feature = "gpu"))]
+    fn find_device() -> Result<Self, EngineError> {
+        Err(EngineError::Checks(NO_GPU.to_owned()))
+    }
+
+    /// Makes engines on a device.
+    ///
+    /// # Errors
+    /// [`DriverError`]
+    #[cfg(feature = "gpu")]
+    pub fn on(device: &Device) -> Result<Self, DriverError> {
+        Ok(Self { kernels: Some(checks_gpu::Kernels::load(device)?) })
+    }
+
+    /// The engine of a check. One that does not fit on the device is evaluated by the processor.
+    pub(crate) fn engine(&self, check: &Arc<Check>) -> Box<dyn checks::engine::Engine> {
+        let bounds = Bounds::default();
+        #[cfg(feature = "gpu")]
+        if let Some(kernels) = &self.kernels {
+            let engine = checks_gpu::Gpu::new(Arc::clone(check), bounds, kernels, Default::default());
+            match engine.refusal() {
+                None => return Box::new(engine),
+                Some(reason) => tracing::warn!(reason, "a check is evaluated by the processor"),
+            }
+        }
+        Kind::Incremental.engine(check, bounds)
+    }
+}
+
+/// Why there is none on a device.
+#[cfg(not(feature = "gpu"))]
+const NO_GPU: &str = "this build has no GPU engines, for it was made without the feature gpu";
 
 impl Engines {
     /// Makes what the settings ask for, on all devices that are found if it needs any.
@@ -70,12 +139,11 @@ impl Engines {
 
     #[cfg(not(feature = "gpu"))]
     fn find_devices(config: &Config) -> Result<Self, EngineError> {
-        const WHY: &str = "this build has no GPU engines, for it was made without the feature gpu";
-        let refused = |engine| Err(EngineError { engine, reason: WHY.to_owned() });
+        let refused = |engine| Err(EngineError::Matching { engine, reason: NO_GPU.to_owned() });
         match config.server.engine {
             EngineName::Gpu => refused("gpu"),
             EngineName::Clcb => refused("clcb"),
-            EngineName::Auto | EngineName::Cells | EngineName::Scan => Ok(Self::cells(config, WHY)),
+            EngineName::Auto | EngineName::Cells | EngineName::Scan => Ok(Self::cells(config, NO_GPU)),
         }
     }
 
@@ -123,7 +191,7 @@ impl Engines {
             Err(error) => Err(error.clone()),
         };
         let made = (0..count).map(|_| make().map(Made::from)).collect::<Result<_, _>>();
-        let made = made.map_err(|error| EngineError { engine, reason: error.to_string() })?;
+        let made = made.map_err(|error| EngineError::Matching { engine, reason: error.to_string() })?;
         Ok(Self { made })
     }
 

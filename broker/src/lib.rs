@@ -44,7 +44,7 @@ mod tls;
 pub use auth::{Authenticator, Grant, Issued, issue, public_half};
 pub use base_map::BaseMap;
 pub use config::{Config, ConfigError};
-pub use engines::{EngineError, Engines};
+pub use engines::{CheckEngines, EngineError, Engines};
 pub use push::PushMeans;
 pub use routing::Streets;
 pub use server::{Resources, Stage, run, run_with};

@@ -370,7 +370,7 @@ pub(crate) fn event(subject: Subject<'_>) -> Event {
 
 impl Engine for Gpu {
     fn name(&self) -> &'static str {
-        "gpu"
+        if self.side.is_ok() { "gpu" } else { self.host.name() }
     }
 
     fn steps_max(&self) -> usize {

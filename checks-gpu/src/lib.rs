@@ -13,11 +13,9 @@ mod launchers;
 mod leaves;
 mod members;
 mod memory;
-mod placement;
 mod tree;
 
 pub use compile::Unfit;
 pub use engine::{Figures, Gpu};
 pub use launchers::Kernels;
 pub use memory::{Granularity, Settings, Transmission};
-pub use placement::{Placement, UnknownPlacement};

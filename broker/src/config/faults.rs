@@ -9,7 +9,7 @@ use matcher::condition::Condition;
 use matcher::condition::text::TEXT_BYTES_MAX;
 
 use super::https::{self, is_url};
-use super::{self as config, AuthMode, Config, SituationEngine, WorldName};
+use super::{self as config, AuthMode, Config, WorldName};
 
 /// A hundred years, so that the end of a life is always a time that clocks know.
 pub(super) const TTL_S_MAX: u64 = 3_153_600_000;
@@ -94,12 +94,6 @@ impl Config {
             faults.push(format!(
                 "admission.kp {kp} is not from 0 to less than 1, above which the controller swings"
             ));
-        }
-        if self.situations.engine == SituationEngine::Gpu {
-            faults.push(
-                "situations.engine is gpu, and this build evaluates checks on the processor alone: set it to auto or cpu"
-                    .to_owned(),
-            );
         }
         if self.privacy.round_m < -1 {
             faults.push(format!("privacy.round_m {} is less than -1", self.privacy.round_m));

@@ -253,18 +253,12 @@ fn a_collector_is_spoken_to_over_http_and_samples_are_a_share() {
 }
 
 #[test]
-fn an_engine_of_checks_that_the_build_has_not_is_a_fault() {
-    let load = |engine: &str| load(&format!("[situations]\nengine = {engine:?}\n"), Vec::new());
-    for engine in ["auto", "cpu"] {
-        load(engine).unwrap();
-    }
+fn a_share_of_time_that_is_none_is_a_fault() {
     for share in ["0.0", "-1", "1.5", "nan"] {
         let told = self::load(&format!("[situations]\ntenant_time_share = {share}\n"), Vec::new());
         let told = told.map_err(|error| error.faults).unwrap_err();
         assert!(told.len() == 1 && told[0].contains("situations.tenant_time_share"), "{told:?}");
     }
-    let told = load("gpu").map_err(|error| error.faults).unwrap_err();
-    assert!(told.len() == 1 && told[0].contains("situations.engine"), "{told:?}");
 }
 
 #[test]

@@ -306,7 +306,7 @@ mod tests {
     use super::*;
     use crate::auth::{Authenticator, Principal};
     use crate::config::Config;
-    use crate::engines::Engines;
+    use crate::engines::{CheckEngines, Engines};
     use crate::ingest::feature::FeatureReader;
     use crate::model::delivery::Entry;
     use crate::sessions::{Restored, Resume, Shared};
@@ -333,7 +333,7 @@ mod tests {
             shards,
             shared,
             authenticator,
-            (None, None),
+            (CheckEngines::default(), None, None),
             &Default::default(),
         );
         let (outbox, client) = (app.outbox("car"), Arc::from("car"));

@@ -14,7 +14,7 @@ use super::{App, encode, sse, ws};
 use crate::admission::flow_of_connection;
 use crate::auth::{Authenticator, Principal, Renewable};
 use crate::config::{Config, EngineName};
-use crate::engines::Engines;
+use crate::engines::{CheckEngines, Engines};
 use crate::fuzzing::check_refusal;
 use crate::ingest::feature::FeatureReader;
 use crate::metrics::Metrics;
@@ -80,7 +80,18 @@ pub(crate) fn start_with(engines: Engines, ending: &Ending) -> (Arc<App>, Vec<Jo
     let (shards, threads) = started.expect("a thread");
     let features = FeatureReader::new(World::Geodetic, &CONFIG.limits, 7);
     let authenticator = Arc::new(Authenticator::open(&CONFIG).expect("nobody needs a token"));
-    (App::new(Arc::clone(&CONFIG), features, shards, shared, authenticator, (None, None), ending), threads)
+    (
+        App::new(
+            Arc::clone(&CONFIG),
+            features,
+            shards,
+            shared,
+            authenticator,
+            (CheckEngines::default(), None, None),
+            ending,
+        ),
+        threads,
+    )
 }
 
 /// A connection's frames, a line each, to a broker of its own: each is answered as the protocol says, and what is delivered is in order.

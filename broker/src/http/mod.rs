@@ -62,6 +62,7 @@ use crate::auth::Authenticator;
 use crate::base_map::BaseMap;
 use crate::budget::Budget;
 use crate::config::Config;
+use crate::engines::CheckEngines;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
@@ -132,7 +133,7 @@ impl App {
         shards: Shards,
         shared: Shared,
         authenticator: Arc<Authenticator>,
-        (base_map, streets): (Option<BaseMap>, Option<Arc<Streets>>),
+        (check_engines, base_map, streets): (CheckEngines, Option<BaseMap>, Option<Arc<Streets>>),
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
@@ -148,6 +149,7 @@ impl App {
             accepted: Arc::new(features.of_accepted()),
             subscriptions: Arc::clone(&subscriptions),
             metrics: Arc::clone(&metrics),
+            check_engines,
             tasks: tasks.clone(),
             runtime: Handle::current(),
         };

@@ -74,7 +74,7 @@ impl Recovery {
         ending: &Ending,
         shutdown: &CancellationToken,
     ) -> anyhow::Result<Option<TakenUp>> {
-        let Resources { engines, authenticator, base_map, streets, push, .. } = found;
+        let Resources { engines, check_engines, authenticator, base_map, streets, push, .. } = found;
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
             .with_zones(authenticator.zones())
             .within(&shared.quotas.live_events, &shared.budget, engines.count());
@@ -114,7 +114,7 @@ impl Recovery {
             shards,
             shared,
             authenticator,
-            (base_map, streets),
+            (check_engines, base_map, streets),
             ending,
         );
         app.situations.restore(situations);

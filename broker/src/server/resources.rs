@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::auth::Authenticator;
 use crate::base_map::BaseMap;
 use crate::config::Config;
-use crate::engines::Engines;
+use crate::engines::{CheckEngines, Engines};
 use crate::push::PushMeans;
 use crate::routing::Streets;
 use crate::tls::Tls;
@@ -14,6 +14,8 @@ use crate::tls::Tls;
 pub struct Resources {
     /// The engines that match.
     pub engines: Engines,
+    /// The engines of checks.
+    pub check_engines: CheckEngines,
     /// The certificate that connections are secured with, if they are.
     pub tls: Option<Tls>,
     /// The authenticator that lets requests in.
@@ -34,6 +36,7 @@ impl Resources {
     pub fn of(config: &Config) -> anyhow::Result<Self> {
         Ok(Self {
             engines: Engines::find(config)?,
+            check_engines: CheckEngines::find(config)?,
             tls: Tls::read(&config.tls)?,
             authenticator: Arc::new(Authenticator::open(config)?),
             base_map: BaseMap::read(config)?,

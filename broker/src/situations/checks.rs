@@ -1,6 +1,7 @@
 //! Checks as situations: their violations become findings.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use checks::cost::estimate;
@@ -11,7 +12,6 @@ use wire::OnViolation;
 
 use super::gate::LINKS_MAX;
 use super::{Finding, GatePlan, Host, Input, Logic, Plan, Verdict};
-use crate::config::SituationEngine;
 use crate::ingest::check::{ReadCheck, read as read_document};
 use crate::model::error::ApiError;
 
@@ -36,22 +36,22 @@ pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError
     // The event that comes is there in any set.
     let events = |set| 1.0 + f64::from(settings.comparisons_events_per_s) * check.for_s(set);
     let comparisons = estimate(&check, events).change;
-    let engine = engine(settings.engine);
+    let engines = host.check_engines.clone();
     let begin = move || {
-        let checker = Checker::new(Arc::clone(&check), engine, Bounds::default());
-        let (name, held, judged) = (name.clone(), VecDeque::new(), HashMap::new());
-        let now_ms = i64::MIN;
-        let checking = Checking { name, clock, on_violation, checker, longest_ms, now_ms, held, judged };
+        let checking = Checking {
+            name: name.clone(),
+            clock,
+            on_violation,
+            checker: Checker::with_engine(Arc::clone(&check), engines.engine(&check)),
+            longest_ms,
+            now_ms: i64::MIN,
+            held: VecDeque::new(),
+            judged: HashMap::new(),
+            ready: VecDeque::new(),
+        };
         Box::new(checking) as Box<dyn Logic>
     };
     Ok(Plan { document: text, filters, is_about_objects: false, comparisons, begin: Box::new(begin), gate })
-}
-
-/// The engine of all checks. A setting that nothing serves was refused at the start.
-fn engine(setting: SituationEngine) -> checks::Kind {
-    match setting {
-        SituationEngine::Auto | SituationEngine::Cpu | SituationEngine::Gpu => checks::Kind::Incremental,
-    }
 }
 
 /// Bytes of an event's id, by estimate.
@@ -74,6 +74,14 @@ struct Checking {
     held: VecDeque<(i64, u64)>,
     /// Events that were judged and are in the sets, by id and time, until they come by the session: how many, and when the last arrived.
     judged: HashMap<(Arc<str>, i64), (u32, i64)>,
+    /// What was found in inputs that were evaluated ahead.
+    ready: VecDeque<Ready>,
+}
+
+/// What was found in an input: `None` where no set took it.
+struct Ready {
+    offset: u64,
+    found: Result<Option<Vec<Finding>>, String>,
 }
 
 impl Checking {
@@ -116,51 +124,48 @@ impl Checking {
     fn verdict(&self, checker: &Checker<Arc<Input>>, outcome: &Outcome, input: &Arc<Input>) -> Verdict {
         let told = &outcome.told[..outcome.told.len().min(LINKS_MAX)];
         Verdict {
-            findings: told.iter().filter_map(|link| self.finding(checker, link, input)).collect(),
+            findings: told.iter().filter_map(|link| finding(&self.name, checker, link, input)).collect(),
             links: told.iter().map(|link| bound(checker, link)).collect(),
         }
-    }
-
-    /// The finding that tells a link. It is told where the newest of its events was; of those of one time where the last one was that came.
-    fn finding(&self, checker: &Checker<Arc<Input>>, link: &Link, brought: &Arc<Input>) -> Option<Finding> {
-        let variables: Vec<_> = checker.check().variables().collect();
-        let mut bindings = Map::new();
-        let mut bound = Vec::new();
-        for binding in link.bindings() {
-            let (_, input) = checker.event(binding)?;
-            bindings.insert((*variables.get(binding.variable)?).to_owned(), json!(input.id));
-            bound.push((input.time_ms, binding.number, input));
-        }
-        if bound.is_empty() {
-            bound.push((brought.time_ms, 0, brought));
-        }
-        let newest = bound.iter().max_by_key(|(time_ms, number, _)| (*time_ms, *number))?.2;
-        let mut from: Vec<_> = bound.iter().map(|(_, _, input)| Arc::clone(&input.id)).collect();
-        from.sort_unstable();
-        from.dedup();
-        let mut properties = Map::new();
-        properties.insert("type".to_owned(), json!("violation"));
-        properties.insert("check".to_owned(), json!(self.name));
-        if !bindings.is_empty() {
-            properties.insert("bindings".to_owned(), Value::Object(bindings));
-        }
-        let depth = bound.iter().map(|(_, _, input)| input.depth).max()?;
-        Some(Finding {
-            position: newest.event.position,
-            time_ms: newest.time_ms,
-            properties,
-            from,
-            depth,
-            offset: brought.offset,
-            key: None,
-            ttl_s: None,
-            rule: None,
-        })
     }
 }
 
 impl Logic for Checking {
+    fn ahead_max(&self) -> usize {
+        // Where events are judged, each has to be evaluated when it comes.
+        match (self.on_violation, self.checker.engine().steps_max()) {
+            (OnViolation::Tell, steps_max @ 2..) => steps_max,
+            _ => 0,
+        }
+    }
+
+    fn look_ahead(&mut self, inputs: &[Arc<Input>]) {
+        let Self { name, checker, ready, .. } = self;
+        let mut coming = inputs.iter();
+        let events = inputs.iter().map(|input| (Arc::clone(input), arrival(input)));
+        checker.take_all(events, |checker, taken| {
+            let Some(input) = coming.next() else { return ControlFlow::Break(()) };
+            let found = taken.map_err(|overflow| overflow.to_string()).map(|outcome| {
+                let mut told = outcome?.told;
+                told.sort_unstable();
+                Some(told.iter().filter_map(|link| finding(name, checker, link, input)).collect())
+            });
+            let has_failed = found.is_err();
+            ready.push_back(Ready { offset: input.offset, found });
+            if has_failed { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+
     fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String> {
+        if self.ready.front().is_some_and(|ready| ready.offset == input.offset)
+            && let Some(ready) = self.ready.pop_front()
+        {
+            if let Some(found) = ready.found? {
+                self.note(&input);
+                findings.extend(found);
+            }
+            return Ok(());
+        }
         if self.was_judged(&input) {
             self.note(&input);
             return Ok(());
@@ -168,7 +173,8 @@ impl Logic for Checking {
         let Some(outcome) = self.evaluate(&input)? else { return Ok(()) };
         self.note(&input);
         if self.on_violation == OnViolation::Tell {
-            findings.extend(outcome.told.iter().filter_map(|link| self.finding(&self.checker, link, &input)));
+            let Self { name, checker, .. } = self;
+            findings.extend(outcome.told.iter().filter_map(|link| finding(name, checker, link, &input)));
         }
         Ok(())
     }
@@ -227,7 +233,8 @@ impl Logic for Checking {
     }
 
     fn evaluations(&self) -> u64 {
-        self.checker.evaluations()
+        let ahead = self.ready.iter().filter(|ready| matches!(ready.found, Ok(Some(_)))).count();
+        self.checker.evaluations() - ahead as u64
     }
 
     fn engine(&self) -> &'static str {
@@ -239,6 +246,43 @@ impl Logic for Checking {
         let input_bytes = size_of::<Input>() + size_of::<(i64, u64)>() + ID_BYTES;
         self.checker.bytes() + self.held.len() * input_bytes
     }
+}
+
+/// The finding that tells a link. It is told where the newest of its events was; of those of one time where the last one was that came.
+fn finding(name: &str, checker: &Checker<Arc<Input>>, link: &Link, brought: &Arc<Input>) -> Option<Finding> {
+    let variables: Vec<_> = checker.check().variables().collect();
+    let mut bindings = Map::new();
+    let mut bound = Vec::new();
+    for binding in link.bindings() {
+        let (_, input) = checker.event(binding)?;
+        bindings.insert((*variables.get(binding.variable)?).to_owned(), json!(input.id));
+        bound.push((input.time_ms, binding.number, input));
+    }
+    if bound.is_empty() {
+        bound.push((brought.time_ms, 0, brought));
+    }
+    let newest = bound.iter().max_by_key(|(time_ms, number, _)| (*time_ms, *number))?.2;
+    let mut from: Vec<_> = bound.iter().map(|(_, _, input)| Arc::clone(&input.id)).collect();
+    from.sort_unstable();
+    from.dedup();
+    let mut properties = Map::new();
+    properties.insert("type".to_owned(), json!("violation"));
+    properties.insert("check".to_owned(), json!(name));
+    if !bindings.is_empty() {
+        properties.insert("bindings".to_owned(), Value::Object(bindings));
+    }
+    let depth = bound.iter().map(|(_, _, input)| input.depth).max()?;
+    Some(Finding {
+        position: newest.event.position,
+        time_ms: newest.time_ms,
+        properties,
+        from,
+        depth,
+        offset: brought.offset,
+        key: None,
+        ttl_s: None,
+        rule: None,
+    })
 }
 
 /// An input as it comes to a check.

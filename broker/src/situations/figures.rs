@@ -88,6 +88,14 @@ impl Figures {
         self.stored.store(count.unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
+    /// Notes how many inputs are dated too far ahead, and which ones.
+    pub(super) fn note_ahead(&self, count: u64, which: &str) {
+        self.ahead.fetch_add(count, Ordering::Relaxed);
+        self.problem(format!(
+            "dated more than a minute ahead of the arrival, and therefore left out: {which}"
+        ));
+    }
+
     /// Notes what it holds.
     pub(super) fn note_standing(&self, standing: Standing) {
         self.state().standing = Some(standing);

@@ -86,6 +86,14 @@ pub(crate) trait Logic: Send {
     /// Why it cannot go on: then it has to begin anew.
     fn take(&mut self, input: Arc<Input>, findings: &mut Vec<Finding>) -> Result<(), String>;
 
+    /// How many of the inputs to come it evaluates at once; 0 where it takes each by itself.
+    fn ahead_max(&self) -> usize {
+        0
+    }
+
+    /// Evaluates the next inputs at once. Each comes to [`take`](Self::take) afterwards, in their order, unless it begins anew before.
+    fn look_ahead(&mut self, _inputs: &[Arc<Input>]) {}
+
     /// Says what another run decided of the input to come.
     fn decided(&mut self, _decided: Decided) {}
 

@@ -31,6 +31,7 @@ use tokio::sync::Semaphore;
 use tokio_util::task::TaskTracker;
 
 use crate::config::Config;
+use crate::engines::CheckEngines;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::{PAUSED, Prepared, SITUATION, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Confinement};
@@ -143,6 +144,7 @@ pub(crate) struct Host {
     pub(crate) accepted: Arc<FeatureReader>,
     pub(crate) subscriptions: Arc<SubscriptionReader>,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) check_engines: CheckEngines,
     pub(crate) tasks: TaskTracker,
     pub(crate) runtime: Handle,
 }

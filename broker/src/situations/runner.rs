@@ -22,6 +22,7 @@ use super::publishing::{ENDS, FINDINGS_BITS, Window};
 use super::questions::Question;
 use super::share::Holding;
 use super::{Decided, Finding, Input, Logic, Situation, Stage};
+use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::quoted;
 use crate::model::delivery::{Delivery, Entry};
 use crate::model::error::ApiError;
@@ -178,6 +179,17 @@ impl Names {
             }
             Some(_) => has(&self.exits),
         }
+    }
+
+    /// The next inputs, at most so many, up to the first that is lost. They are no live objects.
+    fn coming(&self, features: &FeatureReader, entries: &[Entry], max: usize) -> Vec<Arc<Input>> {
+        let delivery = |entry: &Entry| match entry {
+            Entry::Delivery(delivery) => Some(delivery.clone()),
+            Entry::Gap(_) | Entry::Answer(_) => None,
+        };
+        let coming = entries.iter().map_while(delivery).filter(|one| self.are_of(one, false));
+        let read = coming.filter_map(|one| Input::of(features, &one.body, one.offset).ok());
+        read.take(max).map(Arc::new).collect()
     }
 }
 
@@ -443,7 +455,17 @@ impl Work {
             let turn = Instant::now();
             let figures = &situation.figures;
             let turn_max = if situation.plan.gate.is_some() { TURN_OF_GATE } else { TURN };
-            while turn.elapsed() < turn_max
+            let coming = names.coming(&stage.host.accepted, rest.as_slice(), logic.ahead_max());
+            let ahead = logic.ahead();
+            logic.look_ahead(&coming);
+            if logic.ahead() > ahead {
+                let count = logic.ahead() - ahead;
+                figures.note_ahead(count, &format!("{count} of {} events", coming.len()));
+            }
+            let ahead_each = turn.elapsed() / u32::try_from(coming.len().max(1)).unwrap_or(u32::MAX);
+            let ahead_up_to = coming.last().map_or(0, |input| input.offset);
+            // What was evaluated ahead is taken in, whatever the time.
+            while (turn.elapsed() < turn_max || last < ahead_up_to)
                 && let Some(entry) = rest.next()
             {
                 match entry {
@@ -486,12 +508,12 @@ impl Work {
                         figures.inputs.fetch_add(1, Ordering::Relaxed);
                         let evaluations = logic.evaluations() - before;
                         if evaluations > 0 || situation.plan.gate.is_none() {
-                            figures.took(began.elapsed(), logic.engine());
+                            let ahead = if last <= ahead_up_to { ahead_each } else { Duration::ZERO };
+                            figures.took(began.elapsed() + ahead, logic.engine());
                         }
                         figures.evaluations.fetch_add(evaluations, Ordering::Relaxed);
                         if logic.ahead() > ahead {
-                            figures.ahead.fetch_add(1, Ordering::Relaxed);
-                            figures.problem(format!("event {id} is dated more than a minute ahead of its arrival, so that it was left out"));
+                            figures.note_ahead(1, &format!("event {id}"));
                         }
                         if let Some(problem) = logic.problem() {
                             figures.dropped.fetch_add(1, Ordering::Relaxed);

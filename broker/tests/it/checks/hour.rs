@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use broker::Config;
+use device::{Device, Fault};
 use flate2::read::GzDecoder;
 use rand::rngs::SmallRng;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Program, Serve, Ws, feature, soak};
+use crate::harness::{Door, Inside, Serve, Ws, feature, soak};
 
 /// The rules, as `PUT /v1/checks/{name}` takes them.
 const RULES: &str = include_str!("../../../../checks/tests/data/taxis.json");
@@ -64,10 +66,10 @@ fn expected(folder: &Path, name: &str) -> BTreeMap<String, u64> {
     counted.map(|(rule, counts)| (rule.clone(), count(counts).expect("a count"))).collect()
 }
 
-async fn put_rules(program: &Program) {
+async fn put_rules(door: &Door) {
     let rules: BTreeMap<String, Value> = serde_json::from_str(RULES).expect("JSON");
     assert_eq!(rules.len(), 12);
-    let http = program.http();
+    let http = door.http();
     for (name, rule) in rules {
         http.put(&format!("/v1/checks/{name}"), &rule).await.expect(201);
     }
@@ -76,8 +78,8 @@ async fn put_rules(program: &Program) {
 }
 
 /// Publishes over a WebSocket as fast as the broker takes it, and waits until all is acknowledged.
-async fn publish(program: &Program, events: &[Value]) {
-    let mut ws = program.ws("taxis").await;
+async fn publish(door: &Door, events: &[Value]) {
+    let mut ws = door.ws("taxis").await;
     for window in events.chunks(WINDOW) {
         for (idx, event) in window.iter().enumerate() {
             ws.send(&json!({"op": "publish", "ref": idx, "event": event})).await;
@@ -119,6 +121,40 @@ async fn rules_over_the_hour_at_full_speed_find_the_violations_that_are_known() 
     for check in program.http().get("/v1/checks").await.expect(200).json().as_array().expect("an array") {
         assert_eq!(check["activity"]["restarts"], 0, "{check}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_device_finds_the_violations_that_are_known() {
+    let Some(checks) = on_device(&Device::host(1 << 28)).await else { return };
+    assert!(checks.iter().all(|check| check["activity"]["engine"] == "gpu"), "{checks:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_device_that_fails_changes_no_violation() {
+    let device = Device::host(1 << 28);
+    device.inject(Fault::DeviceLost, 1_500);
+    on_device(&device).await;
+}
+
+/// Compares what a device finds with what is known, and returns the checks.
+async fn on_device(device: &Device) -> Option<Vec<Value>> {
+    let folder = folder()?;
+    let name = "taxi_first1500";
+    let (events, expected) = (events(&folder, &format!("{name}.csv.gz")), expected(&folder, name));
+    let mut config = Config::default();
+    config.limits.derived_depth = 1;
+    let situations = &mut config.situations;
+    (situations.findings_per_second, situations.tenant_findings_per_second) = (0, 0);
+    let broker = Inside::start_with_checks(config, device).await;
+    put_rules(&broker).await;
+    publish(&broker, &events).await;
+    let mut watch = broker.ws("watch").await;
+    assert_eq!(told(&mut watch, expected.values().sum()).await, some(expected));
+    let checks = broker.http().get("/v1/checks").await.expect(200).json();
+    let checks = checks.as_array().expect("an array").clone();
+    assert!(checks.iter().all(|check| check["activity"]["restarts"] == 0), "{checks:?}");
+    broker.finish().await;
+    Some(checks)
 }
 
 /// Each kill comes right after the last acknowledgement, while the checks are at work. The long form takes the whole hour.

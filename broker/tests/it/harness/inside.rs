@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use broker::{Authenticator, Config, Engines, Resources};
+use broker::{Authenticator, CheckEngines, Config, Engines, Resources};
 use device::Device;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -21,11 +21,29 @@ impl Inside {
     /// Starts it.
     pub(crate) async fn start(config: Config, devices: &[Device]) -> Self {
         let engines = Engines::with_devices(&config, Ok(devices)).expect("the devices have room");
+        Self::start_on(config, engines, CheckEngines::default()).await
+    }
+
+    /// Starts one whose checks are evaluated on a device.
+    pub(crate) async fn start_with_checks(config: Config, device: &Device) -> Self {
+        let engines = Engines::find(&config).expect("an engine on the processor");
+        let check_engines = CheckEngines::on(device).expect("the device has room");
+        Self::start_on(config, engines, check_engines).await
+    }
+
+    async fn start_on(config: Config, engines: Engines, check_engines: CheckEngines) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let door = Door(listener.local_addr().expect("an address"));
         let authenticator = Authenticator::open(&config).expect("keys").into();
-        let found =
-            Resources { engines, tls: None, authenticator, base_map: None, streets: None, push: None };
+        let found = Resources {
+            engines,
+            check_engines,
+            tls: None,
+            authenticator,
+            base_map: None,
+            streets: None,
+            push: None,
+        };
         let shutdown = CancellationToken::new();
         let broker = tokio::spawn(broker::run_with(listener, config, found, shutdown.clone(), |_| {}));
         Self { door, shutdown, broker }
