@@ -6,6 +6,7 @@ use groups::matching::{Definition, DefinitionError, Part};
 use matcher::geo::World;
 use matcher::subscription::Filter;
 use serde_json::json;
+use serde_json::value::RawValue;
 use wire::Fault;
 
 use super::fields::{fault, filled_object};
@@ -142,7 +143,15 @@ fn conditions(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> Vec<String>
     const EXPECTED: &str =
         "an array of conditions over one or two roles, such as [\"DISTANCE(taxi, rider) <= 800\"]";
     let Some(text) = members.take("where") else { return Vec::new() };
-    json::read(text, "/where", EXPECTED).map_err(|found| faults.push(found)).unwrap_or_default()
+    let mut noted = |found: Result<_, Fault>| found.map_err(|fault| faults.push(fault)).ok();
+    let texts = match json::read::<Vec<&RawValue>>(text, "/where", EXPECTED) {
+        Ok(texts) => texts,
+        Err(fault) => return noted(Err(fault)).into_iter().collect(),
+    };
+    let condition = |(index, text): (usize, &RawValue)| {
+        noted(json::read(text.get(), &format!("/where/{index}"), "a condition, a text"))
+    };
+    texts.into_iter().enumerate().filter_map(condition).collect()
 }
 
 fn limit(members: &mut Members<'_>, faults: &mut Vec<Fault>) -> usize {

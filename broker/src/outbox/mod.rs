@@ -193,6 +193,11 @@ impl Outbox {
         self.state().log.as_ref().map_or(0, |log| log.lock().behind(self.connection))
     }
 
+    /// Bytes of what the session retains until it is acknowledged.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.state().log.as_ref().map_or(0, |log| log.lock().kept_bytes())
+    }
+
     /// Ends the connection of a reader that did not keep up; what waits for it goes. Says whether it was not ending.
     pub(crate) fn cut_off(&self) -> bool {
         let mut state = self.state();

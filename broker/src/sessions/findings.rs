@@ -51,7 +51,7 @@ impl Sessions {
         for RestoredFindings { version, dealt } in found {
             let number = |(_, standing): &(Arc<str>, StoredStanding)| standing.sequence;
             let here = dealt.iter().find(|(place, _)| **place == *self.place).map_or(0, number);
-            let anywhere = dealt.iter().map(number).max().unwrap_or(0);
+            let anywhere = told_by_any(dealt);
             if anywhere > told_by_all(dealt) {
                 self.dealt.insert(Arc::clone(version), LastDealt { here, anywhere });
             }
@@ -101,6 +101,11 @@ impl Sessions {
 /// Names the place of a shard among all.
 pub(super) fn place(index: usize, count: usize) -> Box<str> {
     format!("{index}/{count}").into()
+}
+
+/// The number of the last finding that any shard had dealt out; 0 before the first.
+pub(super) fn told_by_any(standings: &[(Arc<str>, StoredStanding)]) -> u64 {
+    standings.iter().map(|(_, standing)| standing.sequence).max().unwrap_or(0)
 }
 
 /// The number of the last finding that all shards had dealt out, by what each has written; 0 before the first. Another number of shards

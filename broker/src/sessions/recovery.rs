@@ -11,7 +11,7 @@ use matcher::violated;
 
 use super::allowance::Wanted;
 use super::durable::{Durable, bounds_of};
-use super::findings::{RestoredFindings, told_by_all};
+use super::findings::{RestoredFindings, told_by_all, told_by_any};
 use super::{Activity, Client, Held, HeldRoute, Recent, Sessions, weight};
 use crate::budget::Kind;
 use crate::config::{Config, Limits};
@@ -71,6 +71,8 @@ pub(crate) struct RestoredSituation {
     pub(crate) confinement: Option<Arc<Confinement>>,
     /// The number of the last finding that every shard has dealt out.
     pub(crate) told: u64,
+    /// The number of the last finding that some shard has dealt out.
+    pub(crate) told_by_any: u64,
     /// What it knew, up to some delivery.
     pub(crate) state: Option<StoredState>,
     /// What bounds decided since.
@@ -247,6 +249,7 @@ impl RestoredClient {
                     tenant: behalf.tenant.map(Arc::from),
                     confinement: behalf.confinement.cloned(),
                     told: told_by_all(&dealt),
+                    told_by_any: told_by_any(&dealt),
                     state: state.take_if(|(version, _)| *version == one.id).map(|(_, state)| state),
                     decisions: decisions
                         .take_if(|(version, _)| *version == one.id)

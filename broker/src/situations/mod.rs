@@ -267,8 +267,17 @@ impl Situations {
     /// Takes up those that were found on disk. One whose document is not understood any more is told, and stays on disk.
     pub(crate) fn restore(&self, found: Vec<RestoredSituation>) {
         for restored in found {
-            let RestoredSituation { client, version, stored, tenant, confinement, told, state, decisions } =
-                restored;
+            let RestoredSituation {
+                client,
+                version,
+                stored,
+                tenant,
+                confinement,
+                told,
+                told_by_any,
+                state,
+                decisions,
+            } = restored;
             let Some((kind, name)) = kind_and_name(tenant::outside(&client)) else { continue };
             let owner = tenant.as_deref().unwrap_or_default().into();
             let key = Key { kind, tenant: owner, name: name.into() };
@@ -277,7 +286,7 @@ impl Situations {
                     let figures = Figures::default();
                     figures.pause(stored.is_paused);
                     let situation = Situation { key, client, version, tenant, confinement, plan, figures };
-                    self.serve(situation, Past { told, state, decisions });
+                    self.serve(situation, Past { told, told_by_any, state, decisions });
                 }
                 Err(refusal) => {
                     let why = refusal.problem().detail;

@@ -126,7 +126,8 @@ impl Work {
     /// The event of a finding; the error says why there is none.
     fn event(&mut self, finding: &Finding, by: &str, number: u64) -> Result<Published, String> {
         let depth_max = self.stage.host.config.limits.derived_depth;
-        if finding.depth >= depth_max {
+        // Objects of that depth were refused when they came, and the exit of one that was taken in has to be told.
+        if finding.depth >= depth_max && !self.situation.plan.is_about_objects {
             if self.situation.figures.dropped.load(Ordering::Relaxed) == 0 {
                 tracing::warn!(
                     by,

@@ -22,11 +22,12 @@ use super::publishing::{ENDS, FINDINGS_BITS, Window};
 use super::questions::Question;
 use super::share::Holding;
 use super::{Decided, Finding, Input, Logic, Situation, Stage};
+use crate::config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::quoted;
 use crate::model::delivery::{Delivery, Entry};
 use crate::model::error::ApiError;
-use crate::outbox::{Bounds, Outbox};
+use crate::outbox::{Bounds, Log, Outbox};
 use crate::sessions::{Resume, State};
 use crate::shard::Command;
 use crate::store::{Decision, StoredDecisions, StoredState};
@@ -59,6 +60,8 @@ const ACKNOWLEDGE_EVERY: u64 = 1_024;
 pub(super) struct Past {
     /// The number of the last finding that was published.
     pub(super) told: u64,
+    /// The number of the last finding that some shard has dealt out.
+    pub(super) told_by_any: u64,
     pub(super) state: Option<StoredState>,
     /// What bounds decided since.
     pub(super) decisions: StoredDecisions,
@@ -90,10 +93,12 @@ impl Runner {
                 exits: quoted(&situation.exits()),
             },
             told: past.told,
+            replayed_up_to: past.told_by_any >> FINDINGS_BITS,
             state: past.state,
             decisions: past.decisions,
             acknowledged: 0,
             taken: 0,
+            unkept_bytes: 0,
             renewed: None,
             acking: None,
             findings: Window::default(),
@@ -140,6 +145,8 @@ pub(super) struct Work {
     names: Names,
     /// The number of the last finding that was published.
     pub(super) told: u64,
+    /// The last input whose findings were dealt out before: what comes again up to here is taken in as it was then.
+    replayed_up_to: u64,
     /// What it knew when that was kept last.
     state: Option<StoredState>,
     /// What bounds decided since.
@@ -147,6 +154,8 @@ pub(super) struct Work {
     acknowledged: u64,
     /// The last input that was taken in.
     taken: u64,
+    /// Bytes of the inputs that were taken in since the state was kept.
+    unkept_bytes: usize,
     /// When all that is live was brought once more, and after what a wait.
     renewed: Option<(Instant, Duration)>,
     /// An acknowledgement that is on its way. Held events do not wait for it.
@@ -202,6 +211,8 @@ struct Evaluated {
     decisions: StoredDecisions,
     findings: Vec<Finding>,
     last: u64,
+    /// Bytes of what was taken in.
+    bytes: usize,
     /// Entries that were not taken in yet.
     rest: std::vec::IntoIter<Entry>,
     /// What the logic knows, where that is to be kept.
@@ -247,6 +258,8 @@ impl Work {
             connection: outbox.connection,
         };
         let (mut logic, is_anew) = self.begin();
+        self.replayed_up_to = self.replayed_up_to.max(self.told >> FINDINGS_BITS);
+        self.taken = self.state.as_ref().map_or(0, |state| state.offset);
         if is_anew && situation.plan.is_about_objects {
             logic = self.wait_to_renew(logic).await?;
             stage.renew(&situation).await?;
@@ -303,10 +316,12 @@ impl Work {
                 while let Ok(question) = self.questions.try_recv() {
                     logic = self.answer(logic, question).await?;
                 }
-                let evaluated = self.evaluate(logic, entries, outbox.behind()).await?;
+                let is_late = self.is_late(&outbox);
+                let evaluated = self.evaluate(logic, entries, is_late).await?;
                 entries = evaluated.rest;
                 logic = evaluated.logic;
                 self.taken = evaluated.last;
+                self.unkept_bytes += evaluated.bytes;
                 self.decide(evaluated.decisions).await?;
                 self.publish(evaluated.findings, 0).await?;
                 if evaluated.is_anew && situation.plan.is_about_objects {
@@ -399,11 +414,11 @@ impl Work {
 
     /// Why the memory that the logic takes, and the time in which that was found, is too much for its tenant.
     fn too_much(&mut self, (bytes, took): (usize, Duration)) -> Option<String> {
-        if self.taken <= self.told >> FINDINGS_BITS {
+        self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 1_000);
+        if self.taken <= self.replayed_up_to {
             // Another run took these inputs in and had enough memory: what it published would not fit to anything else.
             return None;
         }
-        self.measure_at = Instant::now() + MEASURE_EVERY.max(took * 1_000);
         let limit = self.stage.host.config.situations.tenant_state_bytes;
         if !self.holding.is_too_much(bytes, limit) {
             return None;
@@ -425,10 +440,21 @@ impl Work {
         logic.end(offset, &mut ends);
         self.publish(ends, ENDS).await?;
         let mut logic = self.situation.anew(why);
+        if let Some(standing) = logic.standing() {
+            self.situation.figures.note_standing(standing);
+        }
         if let Some(state) = logic.state(true) {
             self.keep(offset, state, false).await?;
         }
         Ok(logic)
+    }
+
+    /// Whether its session soon loses inputs, also those that it knows.
+    fn is_late(&self, outbox: &Outbox) -> bool {
+        let config::Situations { kept_events, kept_bytes, .. } = self.stage.host.config.situations;
+        outbox.behind() > kept_events as u64 / 8 * 7
+            || outbox.kept_bytes() > kept_bytes / 8 * 7
+            || self.unkept_bytes > kept_bytes / 4
     }
 
     /// Takes the entries in, on a thread beside those that serve everybody.
@@ -436,20 +462,17 @@ impl Work {
         &mut self,
         mut logic: Box<dyn Logic>,
         mut rest: std::vec::IntoIter<Entry>,
-        behind: u64,
+        is_late: bool,
     ) -> Result<Evaluated, ApiError> {
         let (share, is_measured) = (Arc::clone(&self.holding.share), self.measure_at <= Instant::now());
         let (stage, situation, names) =
             (Arc::clone(&self.stage), Arc::clone(&self.situation), self.names.clone());
         let kept_up_to = self.state.as_ref().map_or(0, |state| state.offset);
-        let told_up_to = self.told >> FINDINGS_BITS;
         let decided_before = self.decisions.clone();
-        let decided_up_to = decided_before.last().map_or(0, |(offset, _)| *offset).max(told_up_to);
-        // Soon its session loses inputs, also those that it knows.
-        let is_late = behind > self.stage.host.config.situations.kept_events as u64 / 8 * 7;
+        let decided_up_to = decided_before.last().map_or(0, |(offset, _)| *offset).max(self.replayed_up_to);
         let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
         let work = move || {
-            let (mut findings, mut last, mut is_anew) = (Vec::new(), 0, false);
+            let (mut findings, mut last, mut bytes, mut is_anew) = (Vec::new(), 0, 0, false);
             let mut decisions = Vec::new();
             let is_about_objects = situation.plan.is_about_objects;
             let turn = Instant::now();
@@ -479,6 +502,7 @@ impl Work {
                     }
                     Entry::Delivery(delivery) => {
                         last = delivery.offset;
+                        bytes += Log::kept_bytes_of(&delivery);
                         if !names.are_of(&delivery, is_about_objects) {
                             continue;
                         }
@@ -539,7 +563,7 @@ impl Work {
                 figures.note_standing(standing);
             }
             share.pay(Instant::now(), turn.elapsed());
-            Evaluated { logic, is_anew, decisions, findings, last, rest, state, measured }
+            Evaluated { logic, is_anew, decisions, findings, last, bytes, rest, state, measured }
         };
         let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
         evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))
@@ -549,13 +573,14 @@ impl Work {
     async fn keep(&mut self, offset: u64, state: Box<[u8]>, is_awaited: bool) -> Result<(), ApiError> {
         let stored = StoredState { offset, state };
         let (version, kept) = (Arc::clone(&self.situation.version), stored.clone());
-        let was_decided = !self.decisions.is_empty();
-        let decisions = was_decided.then(StoredDecisions::new);
+        let had_decisions = !self.decisions.is_empty();
+        // Inputs behind it may be known from before, and come again.
+        self.decisions.retain(|(decided, _)| *decided > offset);
+        let decisions = had_decisions.then(|| self.decisions.clone());
         let state = State { version, stored: Some(kept), decisions, is_awaited };
         let keep = |client, reply| Command::Ack { client, offset, state: Some(Box::new(state)), reply };
         // What is acknowledged does not come again in this run, also where the disk does not take the state yet.
-        (self.acknowledged, self.state) = (offset, Some(stored));
-        self.decisions.clear();
+        (self.acknowledged, self.state, self.unkept_bytes) = (offset, Some(stored), 0);
         self.stage.host.shards.ask(&self.situation.client, keep).await?
     }
 
