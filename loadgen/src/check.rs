@@ -195,7 +195,9 @@ fn histories<'a>(
                     // It was away, and said so when it was back.
                     None => {
                         let due = phase.began + u64::try_from(step.at.as_nanos()).unwrap_or(u64::MAX);
-                        let away = track.absences.iter().rev().find(|(broken, _)| *broken <= due);
+                        // On a busy machine a step comes after its time, and never before the one ahead of it.
+                        let from = track.stays.last().map_or(due, |before| before.sent.max(due));
+                        let away = track.absences.iter().find(|(_, back)| *back >= from);
                         let (sent, in_force) = away.copied().unwrap_or((0, u64::MAX));
                         Stay { position: Some(to), truth: truth.or(Some(to)), sent, in_force }
                     }
