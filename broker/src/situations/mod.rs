@@ -19,6 +19,7 @@ mod rules;
 mod runner;
 mod series;
 mod share;
+mod turn;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

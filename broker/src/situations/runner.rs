@@ -10,7 +10,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
-use matcher::live::Cause;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -21,23 +20,18 @@ use super::judging;
 use super::publishing::{ENDS, FINDINGS_BITS, Window};
 use super::questions::Question;
 use super::share::Holding;
-use super::{Decided, Finding, Input, Logic, Situation, Stage};
+use super::turn::{Evaluated, Names, Turn};
+use super::{Logic, Situation, Stage};
 use crate::config;
-use crate::ingest::feature::FeatureReader;
-use crate::ingest::subscription::quoted;
-use crate::model::delivery::{Delivery, Entry};
+use crate::model::delivery::Entry;
 use crate::model::error::ApiError;
-use crate::outbox::{Bounds, Log, Outbox};
+use crate::outbox::{Bounds, Outbox};
 use crate::sessions::{Resume, State};
 use crate::shard::Command;
-use crate::store::{Decision, StoredDecisions, StoredState};
+use crate::store::{StoredDecisions, StoredState};
 
 /// Bytes of deliveries that are evaluated at once, and after which others have a turn.
 const BATCH_BYTES: usize = 262_144;
-
-/// Time after which others have a turn; where events are held, their publishers.
-const TURN: Duration = Duration::from_millis(50);
-const TURN_OF_GATE: Duration = Duration::from_millis(1);
 
 /// How often the memory that a situation takes is looked at, at most; and no more than a thousandth of the time goes into that, since
 /// held events wait meanwhile.
@@ -88,10 +82,7 @@ impl Runner {
             situation: Arc::clone(situation),
             holding: stage.shares.begin(&situation.key.tenant),
             measure_at: Instant::now(),
-            names: Names {
-                events: [quoted(&situation.version), quoted(&situation.again())],
-                exits: quoted(&situation.exits()),
-            },
+            names: Names::of(situation),
             told: past.told,
             replayed_up_to: past.told_by_any >> FINDINGS_BITS,
             state: past.state,
@@ -168,57 +159,6 @@ pub(super) struct Work {
     pub(super) verdicts: u64,
     /// Whether the last verdicts took so little time that the next ones need no thread of their own.
     pub(super) is_light: bool,
-}
-
-/// The ids of its subscriptions, as JSON.
-#[derive(Clone)]
-struct Names {
-    events: [String; 2],
-    exits: String,
-}
-
-impl Names {
-    /// Whether a delivery is an input.
-    fn are_of(&self, delivery: &Delivery, is_about_objects: bool) -> bool {
-        let has = |name: &str| delivery.subscriptions.as_slice().iter().any(|one| **one == *name);
-        match delivery.transition {
-            None => {
-                self.events.iter().any(|name| has(name))
-                    && (is_about_objects || delivery.cause == Cause::Published)
-            }
-            Some(_) => has(&self.exits),
-        }
-    }
-
-    /// The next inputs, at most so many, up to the first that is lost. They are no live objects.
-    fn coming(&self, features: &FeatureReader, entries: &[Entry], max: usize) -> Vec<Arc<Input>> {
-        let delivery = |entry: &Entry| match entry {
-            Entry::Delivery(delivery) => Some(delivery.clone()),
-            Entry::Gap(_) | Entry::Answer(_) => None,
-        };
-        let coming = entries.iter().map_while(delivery).filter(|one| self.are_of(one, false));
-        let read = coming.filter_map(|one| Input::of(features, &one.body, one.offset).ok());
-        read.take(max).map(Arc::new).collect()
-    }
-}
-
-/// What is left of the logic after a batch.
-struct Evaluated {
-    logic: Box<dyn Logic>,
-    /// Whether it began anew, and is to get all that is live once more. What knew too much would soon know as much again.
-    is_anew: bool,
-    /// What bounds decided: a restart would not decide that again, and has to know it before what follows is published.
-    decisions: StoredDecisions,
-    findings: Vec<Finding>,
-    last: u64,
-    /// Bytes of what was taken in.
-    bytes: usize,
-    /// Entries that were not taken in yet.
-    rest: std::vec::IntoIter<Entry>,
-    /// What the logic knows, where that is to be kept.
-    state: Option<Box<[u8]>>,
-    /// Memory that the logic takes, and how long it took to find that, where that was to be done.
-    measured: Option<(usize, Duration)>,
 }
 
 impl Work {
@@ -460,111 +400,22 @@ impl Work {
     /// Takes the entries in, on a thread beside those that serve everybody.
     async fn evaluate(
         &mut self,
-        mut logic: Box<dyn Logic>,
-        mut rest: std::vec::IntoIter<Entry>,
+        logic: Box<dyn Logic>,
+        entries: std::vec::IntoIter<Entry>,
         is_late: bool,
     ) -> Result<Evaluated, ApiError> {
-        let (share, is_measured) = (Arc::clone(&self.holding.share), self.measure_at <= Instant::now());
-        let (stage, situation, names) =
-            (Arc::clone(&self.stage), Arc::clone(&self.situation), self.names.clone());
-        let kept_up_to = self.state.as_ref().map_or(0, |state| state.offset);
-        let decided_before = self.decisions.clone();
-        let decided_up_to = decided_before.last().map_or(0, |(offset, _)| *offset).max(self.replayed_up_to);
-        let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
-        let work = move || {
-            let (mut findings, mut last, mut bytes, mut is_anew) = (Vec::new(), 0, 0, false);
-            let mut decisions = Vec::new();
-            let is_about_objects = situation.plan.is_about_objects;
-            let turn = Instant::now();
-            let figures = &situation.figures;
-            let turn_max = if situation.plan.gate.is_some() { TURN_OF_GATE } else { TURN };
-            let coming = names.coming(&stage.host.accepted, rest.as_slice(), logic.ahead_max());
-            let ahead = logic.ahead();
-            logic.look_ahead(&coming);
-            if logic.ahead() > ahead {
-                let count = logic.ahead() - ahead;
-                figures.note_ahead(count, &format!("{count} of {} events", coming.len()));
-            }
-            let ahead_each = turn.elapsed() / u32::try_from(coming.len().max(1)).unwrap_or(u32::MAX);
-            let ahead_up_to = coming.last().map_or(0, |input| input.offset);
-            // What was evaluated ahead is taken in, whatever the time.
-            while (turn.elapsed() < turn_max || last < ahead_up_to)
-                && let Some(entry) = rest.next()
-            {
-                match entry {
-                    // It knows of them, and has not acknowledged them yet.
-                    Entry::Gap(gap) if gap.to <= kept_up_to => last = gap.to,
-                    Entry::Delivery(delivery) if delivery.offset <= kept_up_to => last = delivery.offset,
-                    Entry::Gap(gap) => {
-                        (last, is_anew) = (gap.to, true);
-                        logic.end(last, &mut findings);
-                        logic = situation.anew(&format!("inputs were lost ({})", gap.reason.text()));
-                    }
-                    Entry::Delivery(delivery) => {
-                        last = delivery.offset;
-                        bytes += Log::kept_bytes_of(&delivery);
-                        if !names.are_of(&delivery, is_about_objects) {
-                            continue;
-                        }
-                        let features = &stage.host.accepted;
-                        let input = if is_about_objects {
-                            Input::about_object(features, &delivery)
-                        } else {
-                            Input::of(features, &delivery.body, delivery.offset)
-                        };
-                        let Ok(input) = input else { continue };
-                        let known = decided_before.binary_search_by_key(&last, |(offset, _)| *offset);
-                        let decided = match known.map(|index| decided_before[index].1) {
-                            Ok(Decision::Anew) => {
-                                is_anew = true;
-                                logic.end(last, &mut findings);
-                                logic = situation.anew("a bound was passed before the restart");
-                                continue;
-                            }
-                            Ok(Decision::LeftOut) => Decided::LeftOut,
-                            Err(_) if last <= decided_up_to => Decided::Taken,
-                            Err(_) => Decided::Nothing,
-                        };
-                        let id = Arc::clone(&input.id);
-                        let (began, before, ahead) = (Instant::now(), logic.evaluations(), logic.ahead());
-                        logic.decided(decided);
-                        let taken = logic.take(Arc::new(input), &mut findings);
-                        figures.inputs.fetch_add(1, Ordering::Relaxed);
-                        let evaluations = logic.evaluations() - before;
-                        if evaluations > 0 || situation.plan.gate.is_none() {
-                            let ahead = if last <= ahead_up_to { ahead_each } else { Duration::ZERO };
-                            figures.took(began.elapsed() + ahead, logic.engine());
-                        }
-                        figures.evaluations.fetch_add(evaluations, Ordering::Relaxed);
-                        if logic.ahead() > ahead {
-                            figures.note_ahead(1, &format!("event {id}"));
-                        }
-                        if let Some(problem) = logic.problem() {
-                            figures.dropped.fetch_add(1, Ordering::Relaxed);
-                            figures.problem(problem);
-                        }
-                        if let Err(why) = taken {
-                            is_anew = true;
-                            logic.end(last, &mut findings);
-                            logic = situation.anew(&why);
-                            decisions.push((last, Decision::Anew));
-                        } else if logic.has_left_out() && decided == Decided::Nothing {
-                            decisions.push((last, Decision::LeftOut));
-                        }
-                    }
-                    Entry::Answer(_) => {}
-                }
-            }
-            let measuring = Instant::now();
-            let measured = is_measured.then(|| (logic.bytes(), measuring.elapsed()));
-            let state = logic.state(is_anew || is_late);
-            figures.note_stored(logic.stored());
-            if let Some(standing) = logic.standing() {
-                figures.note_standing(standing);
-            }
-            share.pay(Instant::now(), turn.elapsed());
-            Evaluated { logic, is_anew, decisions, findings, last, bytes, rest, state, measured }
+        let is_measured = self.measure_at <= Instant::now();
+        let turn = Turn {
+            stage: Arc::clone(&self.stage),
+            situation: Arc::clone(&self.situation),
+            share: Arc::clone(&self.holding.share),
+            names: self.names.clone(),
+            kept_up_to: self.state.as_ref().map_or(0, |state| state.offset),
+            replayed_up_to: self.replayed_up_to,
+            decisions: self.decisions.clone(),
         };
+        let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
+        let work = move || turn.take(logic, entries, is_late, is_measured);
         let evaluated = self.stage.host.runtime.spawn_blocking(work).await;
         evaluated.map_err(|_| ApiError::Internal("an evaluation panicked"))
     }
