@@ -49,6 +49,7 @@ mod parameter;
 mod probe;
 mod shared;
 mod source;
+mod staged;
 mod stream;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod symbols;
@@ -64,4 +65,5 @@ pub use module::{Kernel, LoadedModule};
 pub use parameter::Parameter;
 pub use shared::SharedWords;
 pub use source::{CompileError, Source};
+pub use staged::{Staged, room};
 pub use stream::{Event, Priority, Stream};

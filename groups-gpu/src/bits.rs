@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use device::{Graph, Priority, Stream};
+use device::{Graph, Priority, Staged, Stream, room};
 use groups::network::{Domains, Network, Outcome};
 use kernels::groups::{TOLD_FLAG, TOLD_HEAD, TOLD_WORDS, Task};
 
@@ -10,7 +10,6 @@ use crate::Kernels;
 use crate::error::{Error, number};
 use crate::launchers::{FIRST, Tables};
 use crate::letter::words_at;
-use crate::memory::{Staged, room};
 
 /// Most rounds that are started at once after that.
 const ROUNDS_MAX: u32 = 64;

@@ -1,6 +1,6 @@
 //! The paper's algorithms over its N-E model.
 
-use device::{Event, Graph, Priority, Stream};
+use device::{Event, Graph, Priority, Staged, Stream, room};
 use groups::network::ne::{Nodes, Run};
 use groups::network::{Domains, Network, Outcome};
 use kernels::groups::{CHUNK, NE_DELETED, NE_EMPTY, NE_HEAD, NE_LOOPS};
@@ -8,7 +8,6 @@ use kernels::groups::{CHUNK, NE_DELETED, NE_EMPTY, NE_HEAD, NE_LOOPS};
 use crate::Kernels;
 use crate::error::{Error, number};
 use crate::launchers::{Arrays, Batch, Counts};
-use crate::memory::{Staged, room};
 
 /// An algorithm of the paper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

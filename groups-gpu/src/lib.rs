@@ -11,7 +11,6 @@ mod error;
 #[expect(unsafe_code, reason = "to start a kernel is unsafe; each launcher has its proof")]
 mod launchers;
 mod letter;
-mod memory;
 
 pub use bits::Bits;
 pub use error::Error;

@@ -1,10 +1,9 @@
 //! The launchers of `kernel_groups.cu`.
 
-use device::{Buffer, DriverError, Graph, Launch, Parameter, SharedWords, Stream};
+use device::{Buffer, DriverError, Graph, Launch, Parameter, SharedWords, Staged, Stream};
 use kernels::groups::{TOLD_WORDS, Task};
 
 use super::Kernels;
-use crate::memory::Staged;
 
 /// Threads of a block: of a round, and of many starts.
 const BLOCK_OF_ROUND: u32 = 128;

@@ -1,11 +1,10 @@
 //! The launchers of `kernel_groups_letter.cu`.
 
-use device::{Buffer, DriverError, Graph, Kernel, Launch, Parameter, Stream};
+use device::{Buffer, DriverError, Graph, Kernel, Launch, Parameter, Staged, Stream};
 use kernels::groups::{CHUNK, NE_HEAD, NE_LOOPS, NE_NO_LOOP};
 
 use super::Kernels;
 use crate::letter::Method;
-use crate::memory::Staged;
 
 /// Threads of a block.
 const BLOCK: u32 = 256;
