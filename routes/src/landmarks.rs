@@ -49,6 +49,11 @@ impl Landmarks {
         landmarks
     }
 
+    /// For each landmark what the routes from it to each node cost, and those from each node to it.
+    pub fn costs(&self) -> impl Iterator<Item = [&[Cost]; 2]> {
+        self.from.iter().zip(&self.to).map(|(from, to)| [&**from, &**to])
+    }
+
     /// No more than the cheapest route costs, by the triangle inequality.
     fn bound(&self, from: u32, to: u32) -> Cost {
         let (from, to) = (from as usize, to as usize);

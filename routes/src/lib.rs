@@ -23,6 +23,6 @@ pub use hierarchy::{Hierarchy, Memory, Metric};
 pub use landmarks::{AStar, Landmarks};
 pub use levels::{LEVELS, Level, LevelMemory, SCORES};
 pub use nearest::Nearest;
-pub use papstar::{Costed, Kernel, OutOfOrder, PapStar};
+pub use papstar::{Costed, Kernel, OutOfOrder, PapStar, trace};
 pub use schedule::{Profile, Scheduler};
 pub use tree::Tree;

@@ -12,6 +12,8 @@
 //! - Nodes that cost as much as the end, or more, are not relaxed.
 //! - The arc by which a node is reached is found at the end, from the costs, so that it agrees with them however threads meet.
 
+use std::collections::HashSet;
+
 use crate::graph::{Cost, Graph, Route, Side, UNREACHABLE, number};
 
 /// Threads of a block, of which one minimum is found.
@@ -22,7 +24,7 @@ const BLOCK: usize = 64;
 pub struct Costed<'a> {
     /// The graph.
     pub graph: &'a Graph,
-    /// A cost for each arc, at least 1.
+    /// A cost for each arc.
     pub costs: &'a [Cost],
 }
 
@@ -168,27 +170,7 @@ impl<'a> PapStar<'a> {
             return Err(OutOfOrder { next: self.next });
         }
         let Query { on, from, to, first, .. } = self.queries[query];
-        let Costed { graph, costs } = self.graphs[on];
-        let cost_of = |node: u32| self.costs[first + node as usize];
-        let cost = cost_of(to);
-        if cost == UNREACHABLE {
-            return Ok(None);
-        }
-        let mut arcs = Vec::new();
-        let mut at = to;
-        while at != from {
-            // Before the end a node before this one may have become cheaper than when it was relaxed.
-            let by = graph.beside(at, Side::In).find(|(tail, arc)| {
-                cost_of(*tail).saturating_add(costs[*arc as usize]) <= cost_of(at)
-                    && cost_of(*tail) < cost_of(at)
-            });
-            let Some((tail, arc)) = by else { return Ok(None) };
-            arcs.push(arc);
-            at = tail;
-        }
-        arcs.reverse();
-        let cost = arcs.iter().map(|arc| costs[*arc as usize]).sum();
-        Ok(Some(Route { cost, arcs }))
+        Ok(trace(self.graphs[on], &self.costs[first..], [from, to]))
     }
 
     fn each_query(&mut self, thread: impl Fn(&mut Self, Query, u32)) {
@@ -237,4 +219,55 @@ impl<'a> PapStar<'a> {
         let least = self.minima[blocks].iter().copied().min().unwrap_or(UNREACHABLE);
         self.queries[query].is_over |= least >= self.costs[first + to as usize];
     }
+}
+
+/// A route by what the best known ways to the nodes cost, as a search like this leaves them; `None` where no way to the end is known.
+///
+/// Shape: a cost for each node, or more; 0 for the node at which the route begins.
+/// Cost: the arcs that reach the nodes of the route, and those of nodes that cost as much where arcs cost nothing.
+#[must_use]
+pub fn trace(Costed { graph, costs }: Costed<'_>, known: &[Cost], [from, to]: [u32; 2]) -> Option<Route> {
+    let known = |node: u32| known[node as usize];
+    if known(to) == UNREACHABLE {
+        return None;
+    }
+    let mut arcs = Vec::new();
+    let mut at = to;
+    // Nodes that cost as much as the one at which the search is, each with the place of the one that it leads to, and the arc.
+    let (mut alike, mut seen) = (Vec::new(), HashSet::new());
+    while at != from {
+        alike.clear();
+        seen.clear();
+        alike.push((at, 0, 0));
+        let mut next = 0;
+        at = 'found: loop {
+            let (node, ..) = *alike.get(next)?;
+            for (tail, arc) in graph.beside(node, Side::In) {
+                // A node may have become cheaper after it was relaxed.
+                if known(tail).saturating_add(costs[arc as usize]) > known(node) {
+                    continue;
+                }
+                if known(tail) < known(node) || tail == from {
+                    let first = arcs.len();
+                    arcs.push(arc);
+                    let mut place = next;
+                    while place > 0 {
+                        let (_, before, by) = alike[place];
+                        arcs.push(by);
+                        place = before;
+                    }
+                    // They lead from the new node to the old one, and the route is made backwards.
+                    arcs[first..].reverse();
+                    break 'found tail;
+                }
+                if seen.insert(tail) {
+                    alike.push((tail, next, arc));
+                }
+            }
+            next += 1;
+        };
+    }
+    arcs.reverse();
+    let cost = arcs.iter().map(|arc| costs[*arc as usize]).sum();
+    Some(Route { cost, arcs })
 }

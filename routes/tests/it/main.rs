@@ -1,5 +1,6 @@
 //! Routes against Dijkstra's algorithm, and against reference distances.
 
+mod generator;
 mod papstar;
 mod random;
 mod reference;
