@@ -4,7 +4,7 @@
 //! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
 //! processor; code with block-wide barriers is out of that's reach.
 //!
-//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `rules-gpu` for rules, `groups-gpu` for networks, `matcher-gpu` for the others), which knows its parameters.
+//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `rules-gpu` for rules, `groups-gpu` for networks, `routes-gpu` for routes, `matcher-gpu` for the others), which knows its parameters.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ pub mod checks_joined;
 pub mod clcb;
 pub mod gpu;
 pub mod groups;
+pub mod routes;
 pub mod rules;
 
 /// One source's PTX.
@@ -53,6 +54,8 @@ modules! {
     GROUPS = "kernel_groups";
     /// The N-E model, AC4GPU and AC4GPU+.
     GROUPS_LETTER = "kernel_groups_letter";
+    /// PAP*.
+    ROUTES = "kernel_routes";
     /// CLCB to the letter: Loc, Cont and Zip.
     CLCB = "kernel_clcb";
     /// Changes of the batched engine's table.
@@ -308,6 +311,7 @@ mod tests {
         ] {
             assert_eq!(in_header(groups_header, name) as usize, value, "{name}");
         }
+        assert_eq!(in_header(include_str!("kernel_routes.cu"), "ROUTES_BLOCK"), routes::BLOCK);
         let clcb = include_str!("../include/clcb.cuh");
         for (name, value) in [
             ("CLCB_PAGE", clcb::PAGE as u64),

@@ -1,0 +1,237 @@
+//! Searches on a device: begun, run, stopped and gone on with, or from beginning to end.
+
+use device::{DriverError, Priority, Stream};
+use routes::{Cost, Costed, Route, UNREACHABLE};
+
+use crate::Kernels;
+use crate::error::Error;
+use crate::evaluator::{Evaluator, Kernel};
+use crate::graphs::{Graphs, Tuning};
+use crate::launchers::BLOCK_BYTES;
+use crate::pack::Pack;
+
+/// Bytes of the queries that are looked for together; more queries are several packs.
+const PACK_BYTES: usize = 1 << 30;
+
+/// Rounds between two looks of the host: launches that wait, and rounds of a composed kernel, which must not hold the device for long.
+const ROUNDS_OF_LAUNCHES: u32 = 16;
+const ROUNDS_COMPOSED: u32 = 4_096;
+
+/// The form in which rounds run. What they leave is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// Four kernels a round, each over all queries, as in the paper. For a few searches through large graphs.
+    Launches,
+    /// One kernel, in which a block of threads has a query and goes from round to round by itself. For many searches.
+    Composed,
+}
+
+/// Graphs on a device, and searches through them.
+///
+/// [`Searcher::routes`] and [`Searcher::costs`] do all that there is to do. The other methods are their steps: [`Searcher::begin`] sends queries,
+/// [`Searcher::run`] runs rounds, and [`Searcher::route`] brings a route back. Memory is kept from one pack of queries to the next.
+#[derive(Debug)]
+pub struct Searcher {
+    kernels: Kernels,
+    stream: Stream,
+    graphs: Graphs,
+    pack: Pack,
+    evaluator: Evaluator,
+}
+
+impl Searcher {
+    /// Without a graph.
+    ///
+    /// # Errors
+    /// [`Error::Device`]
+    pub fn new(kernels: &Kernels) -> Result<Self, Error> {
+        let device = kernels.device();
+        Ok(Self {
+            kernels: kernels.clone(),
+            stream: device.stream(Priority::High)?,
+            graphs: Graphs::new(device)?,
+            pack: Pack::new(device)?,
+            evaluator: Evaluator::default(),
+        })
+    }
+
+    /// Sends graphs to the device, in place of those that are there.
+    ///
+    /// Cost: 4 bytes of device memory a node, 12 an arc, and 16 a node and landmark; on the processor a copy, and two searches a landmark.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], and [`Error::Device`], also where the memory is not there; no graph is loaded then.
+    ///
+    /// # Panics
+    /// If a graph has more or fewer arcs than costs.
+    pub fn load(&mut self, graphs: &[Costed<'_>], tuning: Tuning) -> Result<(), Error> {
+        self.evaluator = Evaluator::default();
+        self.graphs.load(&self.stream, graphs, tuning)
+    }
+
+    /// Has the arcs of a graph cost something else. Searches on their way are over without a result.
+    ///
+    /// Cost: a copy to the device of 8 bytes an arc. The bounds of A* are used as long as no arc costs less than when the graph was loaded.
+    ///
+    /// # Errors
+    /// [`Error::Device`]; the arcs cost what they did.
+    ///
+    /// # Panics
+    /// If there is no such graph, or it has more or fewer arcs.
+    pub fn set_costs(&mut self, graph: usize, costs: &[Cost]) -> Result<(), Error> {
+        self.evaluator = Evaluator::default();
+        self.graphs.set_costs(&self.stream, graph, costs)
+    }
+
+    /// The cheapest routes, in the order of the queries, each of which is the number of a graph and two ends; `None` where there is none. What does
+    /// not fit on the device together is looked for in several packs.
+    ///
+    /// # Errors
+    /// [`Error::Device`], also where there is no memory for one query.
+    ///
+    /// # Panics
+    /// If there is no such graph or node.
+    pub fn routes(&mut self, queries: &[(usize, [u32; 2])], form: Form) -> Result<Vec<Option<Route>>, Error> {
+        self.answer(queries, form, |searcher| {
+            let all = 0..searcher.pack.len();
+            searcher.pack.routes(&searcher.stream, &searcher.graphs, all)
+        })
+    }
+
+    /// What the cheapest routes cost, as [`Searcher::routes`]; 24 bytes a query are brought back.
+    ///
+    /// # Errors
+    /// As [`Searcher::routes`].
+    ///
+    /// # Panics
+    /// If there is no such graph or node.
+    pub fn costs(&mut self, queries: &[(usize, [u32; 2])], form: Form) -> Result<Vec<Option<Cost>>, Error> {
+        self.answer(queries, form, |searcher| {
+            let states = searcher.pack.states(&searcher.stream)?;
+            Ok(states.iter().map(|state| (state.best != UNREACHABLE).then_some(state.best)).collect())
+        })
+    }
+
+    fn answer<T>(
+        &mut self,
+        queries: &[(usize, [u32; 2])],
+        form: Form,
+        mut bring: impl FnMut(&mut Self) -> Result<Vec<T>, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let mut answers = Vec::with_capacity(queries.len());
+        let mut bytes = PACK_BYTES;
+        while answers.len() < queries.len() {
+            let left = &queries[answers.len()..];
+            let fitting = left.iter().scan(0, |taken, (graph, _)| {
+                *taken += self.graphs.blocks(*graph) * BLOCK_BYTES;
+                (*taken <= bytes).then_some(*taken)
+            });
+            let (count, taken) = fitting.fold((0, 0), |(count, _), taken| (count + 1, taken));
+            let count = count.max(1);
+            match self.begin(&left[..count]) {
+                Err(Error::Device(DriverError::OutOfMemory { .. })) if count > 1 => {
+                    bytes = taken / 2;
+                    // Some of its buffers may have grown.
+                    self.pack = Pack::new(self.kernels.device())?;
+                    continue;
+                }
+                begun => begun?,
+            }
+            while !self.run(form, u32::MAX)? {}
+            answers.extend(bring(self)?);
+        }
+        Ok(answers)
+    }
+
+    /// Begins searches for all queries together; those before are forgotten.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], and [`Error::Device`], also where they do not fit on the device together.
+    ///
+    /// # Panics
+    /// If there is no such graph or node.
+    pub fn begin(&mut self, queries: &[(usize, [u32; 2])]) -> Result<(), Error> {
+        self.evaluator = Evaluator::default();
+        self.pack.fill(&self.stream, &self.graphs, queries)?;
+        self.launch(Kernel::Initialise)
+    }
+
+    /// Runs at most so many rounds of each search, and answers whether all are over. Another call goes on from there.
+    ///
+    /// # Errors
+    /// [`Error::OutOfOrder`] within a round, and before [`Searcher::begin`]; [`Error::Device`], after which the searches have to be begun again.
+    pub fn run(&mut self, form: Form, rounds_max: u32) -> Result<bool, Error> {
+        let mut left = rounds_max;
+        while !self.is_over()? && left > 0 {
+            let rounds = match form {
+                Form::Launches => {
+                    let rounds = left.min(ROUNDS_OF_LAUNCHES);
+                    for _ in 0..rounds {
+                        for kernel in [Kernel::Relax, Kernel::Update, Kernel::BlockMinimum, Kernel::Minimum] {
+                            self.launch(kernel)?;
+                        }
+                    }
+                    rounds
+                }
+                Form::Composed => {
+                    let rounds = left.min(ROUNDS_COMPOSED);
+                    self.take(Kernel::Rounds, rounds)?;
+                    rounds
+                }
+            };
+            left -= rounds;
+        }
+        self.is_over()
+    }
+
+    /// Runs a kernel over all queries, where it is its turn; [`Kernel::Rounds`] is one round.
+    ///
+    /// # Errors
+    /// [`Error::OutOfOrder`], for the result of another sequence means nothing; [`Error::Device`], after which the searches have to be begun
+    /// again.
+    pub fn launch(&mut self, kernel: Kernel) -> Result<(), Error> {
+        self.take(kernel, 1)
+    }
+
+    fn take(&mut self, kernel: Kernel, rounds: u32) -> Result<(), Error> {
+        self.evaluator.accept(kernel)?;
+        let started =
+            self.kernels.start(&self.stream, kernel, &self.graphs.tables, &self.pack.arrays, rounds);
+        if started.is_err() {
+            self.evaluator = Evaluator::default();
+        }
+        Ok(started?)
+    }
+
+    /// Whether all searches are over.
+    ///
+    /// # Errors
+    /// [`Error::OutOfOrder`] within a round, and before [`Searcher::begin`]; [`Error::Device`]
+    pub fn is_over(&mut self) -> Result<bool, Error> {
+        self.evaluator.result()?;
+        Ok(self.pack.states(&self.stream)?.iter().all(|state| state.is_over != 0))
+    }
+
+    /// Rounds of the search that had most.
+    ///
+    /// # Errors
+    /// As [`Searcher::is_over`].
+    pub fn rounds(&mut self) -> Result<u32, Error> {
+        self.evaluator.result()?;
+        Ok(self.pack.states(&self.stream)?.iter().map(|state| state.rounds).max().unwrap_or(0))
+    }
+
+    /// What is known of a query: its cheapest route once its search is over, `None` where there is none; before that the best one so far, which
+    /// may cost more than it has to.
+    ///
+    /// # Errors
+    /// As [`Searcher::is_over`].
+    ///
+    /// # Panics
+    /// If there is no such query.
+    pub fn route(&mut self, query: usize) -> Result<Option<Route>, Error> {
+        self.evaluator.result()?;
+        let mut routes = self.pack.routes(&self.stream, &self.graphs, query..query + 1)?;
+        Ok(routes.pop().flatten())
+    }
+}
