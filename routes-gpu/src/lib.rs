@@ -10,6 +10,7 @@ mod evaluator;
 mod graphs;
 #[expect(unsafe_code, reason = "to start a kernel is unsafe; the launcher has its proof")]
 mod launchers;
+mod levels;
 mod pack;
 mod searcher;
 

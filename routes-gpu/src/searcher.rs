@@ -34,7 +34,7 @@ pub enum Form {
 pub struct Searcher {
     kernels: Kernels,
     stream: Stream,
-    graphs: Graphs,
+    pub(crate) graphs: Graphs,
     pack: Pack,
     evaluator: Evaluator,
 }

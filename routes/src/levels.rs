@@ -37,6 +37,24 @@ pub struct LevelMemory {
     between: Search,
 }
 
+/// A route at a level, without the part that leads through the level.
+#[derive(Clone, Debug)]
+pub enum Approach {
+    /// There is no such part: its end is nearer than a kept node.
+    Whole(Route),
+    /// There is.
+    Between(Between),
+}
+
+/// The parts of a route before a level and behind it.
+#[derive(Clone, Debug)]
+pub struct Between {
+    /// Nodes of the level between which a route is to be found.
+    pub ends: [u32; 2],
+    before: Route,
+    behind: Route,
+}
+
 impl Level {
     /// The graph of a level from 1 on.
     ///
@@ -95,32 +113,72 @@ impl Level {
         [from, to]: [u32; 2],
         memory: &mut LevelMemory,
     ) -> Option<Route> {
-        let LevelMemory { ahead, behind, between } = memory;
-        let entry = self.first_kept(hierarchy, (graph, costs), [from, to], ahead, Side::Out)?;
-        if entry == to {
-            let cost = ahead.costs[to as usize];
-            return Some(Route { cost, arcs: ahead.arcs(graph, to, Side::Out) });
-        }
-        let exit = self.first_kept(hierarchy, (graph, costs), [to, NONE], behind, Side::In)?;
-        let [begin, end] = [entry, exit].map(|node| self.nodes[hierarchy.rank(node) as usize]);
+        let approach = match self.approach((hierarchy, graph, costs), [from, to], memory)? {
+            Approach::Whole(route) => return Some(route),
+            Approach::Between(approach) => approach,
+        };
+        let between = &mut memory.between;
+        let [begin, end] = approach.ends;
         between.begin(&self.graph, begin, 0);
-        let across = loop {
+        let cost = loop {
             let (cost, node) = between.settle()?;
             if node == end {
                 break cost;
             }
             between.relax(&self.graph, &self.costs, node, Side::Out);
         };
-        let mut arcs = ahead.arcs(graph, entry, Side::Out);
-        for arc in between.arcs(&self.graph, end, Side::Out) {
-            let (edge, is_up) = self.edges[arc as usize];
-            let lower = if is_up { self.graph.tail(arc) } else { self.graph.head(arc) };
+        let across = Route { cost, arcs: between.arcs(&self.graph, end, Side::Out) };
+        Some(self.complete((hierarchy, metric), approach, &across))
+    }
+
+    /// The parts of a route outside the level, from its beginning to the nearest kept node and from the last one to its end. A search through
+    /// [`Level::graph`] leads from the one to the other, and [`Level::complete`] puts all together. `None` where there is no route at this level.
+    ///
+    /// Shape: the hierarchy that the level was made of, the graph and its costs.
+    /// Cost: the nodes around both ends up to the first that is kept.
+    #[must_use]
+    pub fn approach(
+        &self,
+        (hierarchy, graph, costs): (&Hierarchy, &Graph, &[Cost]),
+        [from, to]: [u32; 2],
+        memory: &mut LevelMemory,
+    ) -> Option<Approach> {
+        let LevelMemory { ahead, behind, .. } = memory;
+        let entry = self.first_kept(hierarchy, (graph, costs), [from, to], ahead, Side::Out)?;
+        if entry == to {
+            let cost = ahead.costs[to as usize];
+            return Some(Approach::Whole(Route { cost, arcs: ahead.arcs(graph, to, Side::Out) }));
+        }
+        let exit = self.first_kept(hierarchy, (graph, costs), [to, NONE], behind, Side::In)?;
+        Some(Approach::Between(Between {
+            ends: [entry, exit].map(|node| self.nodes[hierarchy.rank(node) as usize]),
+            before: Route { cost: ahead.costs[entry as usize], arcs: ahead.arcs(graph, entry, Side::Out) },
+            behind: Route {
+                cost: behind.costs[exit as usize],
+                arcs: behind.back(graph, exit, Side::In).collect(),
+            },
+        }))
+    }
+
+    /// The whole of a route, with the one `across` the level between [`Between::ends`].
+    ///
+    /// Cost: the arcs of the route.
+    #[must_use]
+    pub fn complete(
+        &self,
+        (hierarchy, metric): (&Hierarchy, &Metric),
+        approach: Between,
+        across: &Route,
+    ) -> Route {
+        let Between { before: Route { cost, mut arcs }, behind, .. } = approach;
+        for arc in &across.arcs {
+            let (edge, is_up) = self.edges[*arc as usize];
+            let lower = if is_up { self.graph.tail(*arc) } else { self.graph.head(*arc) };
             let lower = self.ranks[lower as usize];
             hierarchy.unpack(metric, lower, edge, is_up, &mut arcs);
         }
-        arcs.extend(behind.back(graph, exit, Side::In));
-        let cost = ahead.costs[entry as usize] + across + behind.costs[exit as usize];
-        Some(Route { cost, arcs })
+        arcs.extend(behind.arcs);
+        Route { cost: cost + across.cost + behind.cost, arcs }
     }
 
     /// The nearest node that is kept, or the other end where that is nearer.

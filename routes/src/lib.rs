@@ -21,7 +21,7 @@ pub use dijkstra::dijkstra;
 pub use graph::{Cost, Graph, Route, UNREACHABLE, durations_ms, length_mm, lengths_mm, places, time_ms};
 pub use hierarchy::{Hierarchy, Memory, Metric};
 pub use landmarks::{AStar, Landmarks};
-pub use levels::{LEVELS, Level, LevelMemory, SCORES};
+pub use levels::{Approach, Between, LEVELS, Level, LevelMemory, SCORES};
 pub use nearest::Nearest;
 pub use papstar::{Costed, Kernel, OutOfOrder, PapStar, trace};
 pub use schedule::{Profile, Scheduler};

@@ -3,9 +3,9 @@
 mod evaluator;
 mod failures;
 #[path = "../../../routes/tests/it/generator.rs"]
-#[expect(dead_code, reason = "places are for the processor's engines")]
 mod generator;
 mod interrupts;
+mod levels;
 mod mesh;
 mod random;
 mod streets;
