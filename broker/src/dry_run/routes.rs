@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
+#[cfg(feature = "gpu")]
+use routes::Costed;
 use routes::{
     Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Profile, Route, SCORES, Scheduler,
     durations_ms, lengths_mm, places,
@@ -26,6 +28,7 @@ const PROFILED: usize = 16;
 Examples:
   nearcast routes find --streets liechtenstein.osm.pbf --pairs pairs.csv
   nearcast routes find --streets coquimbo --pairs pairs.csv --by duration --level 2
+  nearcast routes find --streets coquimbo --pairs pairs.csv --engine gpu
   nearcast routes find --streets coquimbo --pairs pairs.csv --contract-ms 20 --scheduler online")]
 pub struct FindArguments {
     /// Streets: .osm.pbf, .osm, .osm.gz, or a folder with nodes.csv and edges.csv (or .csv.gz)
@@ -37,6 +40,9 @@ pub struct FindArguments {
     /// The level of the routes, 0 to 3: 0 is exact; with offline and online the finest
     #[arg(long, value_name = "LEVEL", default_value_t = 0, value_parser = clap::value_parser!(u8).range(..LEVELS as i64))]
     pub level: u8,
+    /// The engine that finds them
+    #[arg(long, value_enum, default_value_t = EngineArgument::Cpu)]
+    pub engine: EngineArgument,
     /// What of a route is to be least
     #[arg(long, value_enum, default_value_t = ByArgument::Length)]
     pub by: ByArgument,
@@ -46,6 +52,15 @@ pub struct FindArguments {
     /// How levels are chosen, so that all routes are found in that time [default: online]
     #[arg(long, value_enum, requires = "contract_ms")]
     pub scheduler: Option<SchedulerArgument>,
+}
+
+/// An engine for routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum EngineArgument {
+    /// A hierarchy, on the processor
+    Cpu,
+    /// PAP*, on a CUDA device where there is one; all pairs at once unless there is a contract
+    Gpu,
 }
 
 /// What is to be least.
@@ -73,7 +88,7 @@ pub enum SchedulerArgument {
 /// # Errors
 /// Streets or pairs that cannot be read, with the place in the file, and a pair of an unknown node.
 pub fn find(arguments: &FindArguments) -> anyhow::Result<()> {
-    let FindArguments { streets, pairs, level, by, contract_ms, scheduler } = arguments;
+    let FindArguments { streets, pairs, level, engine, by, contract_ms, scheduler } = arguments;
     let network = streets::load(streets)?;
     if let Some(problem) = &network.census().first_problem {
         let skipped = network.census().skipped;
@@ -83,6 +98,9 @@ pub fn find(arguments: &FindArguments) -> anyhow::Result<()> {
     }
     let pairs = read(pairs, &network)?;
     let mut finder = Finder::new(&network, *by);
+    if *engine == EngineArgument::Gpu {
+        finder.device = Device::find(&finder);
+    }
     let finest = usize::from(*level);
     let scheduler = match scheduler {
         _ if contract_ms.is_none() => Scheduler::Static(finest),
@@ -94,14 +112,20 @@ pub fn find(arguments: &FindArguments) -> anyhow::Result<()> {
     let mut found = vec![None; pairs.len()];
     let contract = contract_ms.map(|ms| Duration::from_millis(u64::from(ms)));
     let began = Instant::now();
-    let asked = scheduler.run(
-        &profile,
-        finest,
-        pairs.len(),
-        contract.map(nanoseconds),
-        || nanoseconds(began.elapsed()),
-        |number, level| found[number] = finder.route([pairs[number].from, pairs[number].to], level),
-    );
+    let asked = if contract.is_none() && finder.device.is_some() {
+        let ends: Vec<_> = pairs.iter().map(Pair::ends).collect();
+        found = finder.routes(&ends, finest);
+        vec![Some(finest); pairs.len()]
+    } else {
+        scheduler.run(
+            &profile,
+            finest,
+            pairs.len(),
+            contract.map(nanoseconds),
+            || nanoseconds(began.elapsed()),
+            |number, level| found[number] = finder.route(pairs[number].ends(), level),
+        )
+    };
     let took = began.elapsed();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut score = 0;
@@ -143,6 +167,12 @@ fn nanoseconds(time: Duration) -> u64 {
 struct Pair {
     from: u32,
     to: u32,
+}
+
+impl Pair {
+    fn ends(&self) -> [u32; 2] {
+        [self.from, self.to]
+    }
 }
 
 /// Reads a table of pairs.
@@ -187,6 +217,8 @@ struct Finder {
     levels: Vec<Level>,
     memory: Memory,
     level_memory: LevelMemory,
+    /// Where there is one, it is asked first.
+    device: Option<Device>,
 }
 
 impl Finder {
@@ -197,11 +229,27 @@ impl Finder {
         let metric = hierarchy.customise(&costs);
         let levels = (1..LEVELS).map(|level| Level::new(&hierarchy, &graph, &metric, level)).collect();
         let (memory, level_memory) = Default::default();
-        Self { graph, lengths_mm, costs, hierarchy, metric, levels, memory, level_memory }
+        let device = None;
+        Self { graph, lengths_mm, costs, hierarchy, metric, levels, memory, level_memory, device }
+    }
+
+    /// Routes of a level, as [`Finder::route`] finds each.
+    fn routes(&mut self, ends: &[[u32; 2]], level: usize) -> Vec<Option<(usize, Route)>> {
+        // Once it has failed it is lost, or too small.
+        if let Some(mut device) = self.device.take()
+            && let Some(routes) = device.routes(self, ends, level)
+        {
+            self.device = Some(device);
+            return routes;
+        }
+        ends.iter().map(|ends| self.route(*ends, level)).collect()
     }
 
     /// A route of a level, and the level that it is of: 0 where the level asked for has none.
     fn route(&mut self, ends: [u32; 2], level: usize) -> Option<(usize, Route)> {
+        if self.device.is_some() {
+            return self.routes(&[ends], level).pop().flatten();
+        }
         let made_of = (&self.hierarchy, &self.metric);
         let streets = (&self.graph, &*self.costs);
         let coarse = level.checked_sub(1).map(|place| &self.levels[place]);
@@ -221,7 +269,7 @@ impl Finder {
         for (level, mean_ns) in profile.iter_mut().enumerate() {
             let began = Instant::now();
             for pair in &sample {
-                std::hint::black_box(self.route([pair.from, pair.to], level));
+                std::hint::black_box(self.route(pair.ends(), level));
             }
             *mean_ns = nanoseconds(began.elapsed()) / (sample.len().max(1) as u64);
         }
@@ -230,5 +278,101 @@ impl Finder {
 
     fn length_mm(&self, route: &Route) -> Cost {
         route.arcs.iter().map(|arc| self.lengths_mm[*arc as usize]).sum()
+    }
+}
+
+/// A device with the graphs of all levels.
+#[cfg(feature = "gpu")]
+struct Device(routes_gpu::Searcher);
+
+#[cfg(feature = "gpu")]
+impl Device {
+    /// The first one; says so where there is none.
+    fn find(finder: &Finder) -> Option<Self> {
+        let devices = device::Device::all().map_err(routes_gpu::Error::from);
+        known(devices.and_then(|devices| Self::on(&devices[0], finder)))
+    }
+
+    fn on(device: &device::Device, finder: &Finder) -> Result<Self, routes_gpu::Error> {
+        let mut searcher = routes_gpu::Searcher::new(&routes_gpu::Kernels::load(device)?)?;
+        let levels = finder.levels.iter().map(|level| (level.graph(), level.costs()));
+        let graphs: Vec<_> = std::iter::once((&finder.graph, &*finder.costs))
+            .chain(levels)
+            .map(|(graph, costs)| Costed { graph, costs })
+            .collect();
+        searcher.load(&graphs, routes_gpu::Tuning::default())?;
+        Ok(Self(searcher))
+    }
+
+    fn routes(
+        &mut self,
+        finder: &Finder,
+        ends: &[[u32; 2]],
+        level: usize,
+    ) -> Option<Vec<Option<(usize, Route)>>> {
+        let form = routes_gpu::Form::Composed;
+        known(match level.checked_sub(1) {
+            Some(place) => {
+                let made_of = (&finder.hierarchy, &finder.metric);
+                self.0.level_routes((level, &finder.levels[place]), made_of, ends, form)
+            }
+            None => {
+                let queries: Vec<_> = ends.iter().map(|ends| (0, *ends)).collect();
+                let exact = |routes: Vec<Option<Route>>| {
+                    routes.into_iter().map(|route| route.map(|route| (0, route))).collect()
+                };
+                self.0.routes(&queries, form).map(exact)
+            }
+        })
+    }
+}
+
+/// What a device answered; says so where it did not.
+#[cfg(feature = "gpu")]
+fn known<T>(answer: Result<T, routes_gpu::Error>) -> Option<T> {
+    answer.map_err(|reason| eprintln!("gpu: {reason}; the processor finds the routes")).ok()
+}
+
+#[cfg(not(feature = "gpu"))]
+enum Device {}
+
+#[cfg(not(feature = "gpu"))]
+impl Device {
+    fn find(_: &Finder) -> Option<Self> {
+        eprintln!("gpu: this program was built without devices; the processor finds the routes");
+        None
+    }
+
+    fn routes(&mut self, _: &Finder, _: &[[u32; 2]], _: usize) -> Option<Vec<Option<(usize, Route)>>> {
+        match *self {}
+    }
+}
+
+#[cfg(all(test, feature = "gpu"))]
+mod tests {
+    use device::Fault;
+
+    use super::*;
+
+    #[test]
+    fn a_device_finds_what_the_processor_finds_and_gives_way_when_it_fails() {
+        let network = Network::grid(20, 20, 100.0);
+        let ends: Vec<_> = (0..100).map(|number| [number * 37 % 400, number * 91 % 400]).collect();
+        let costs = |finder: &mut Finder, level| {
+            let routes = finder.routes(&ends, level).into_iter();
+            routes.map(|route| route.map(|(level, route)| (level, route.cost))).collect::<Vec<_>>()
+        };
+        let mut finder = Finder::new(&network, ByArgument::Length);
+        let expected: Vec<_> = (0..LEVELS).map(|level| costs(&mut finder, level)).collect();
+        let host = device::Device::host(1 << 28);
+        finder.device = Some(Device::on(&host, &finder).expect("memory"));
+        for (level, expected) in expected.iter().enumerate() {
+            assert_eq!(costs(&mut finder, level), *expected);
+        }
+        assert!(finder.device.is_some(), "it did not fail");
+        host.inject(Fault::DeviceLost, 3);
+        assert_eq!(costs(&mut finder, 0), expected[0]);
+        assert!(finder.device.is_none(), "it failed");
+        assert_eq!(costs(&mut finder, 1), expected[1]);
     }
 }

@@ -74,6 +74,18 @@ fn coarser_routes_are_no_shorter_and_lead_where_the_exact_ones_do() {
     }
 }
 
+/// Without a device the processor answers.
+#[test]
+fn a_device_finds_what_the_processor_finds() {
+    let pairs = "from,to\n1,3\n2,1\n1,7\n8,7\n4,4\n";
+    for arguments in [&["--level", "0"][..], &["--level", "2"], &["--contract-ms", "10000"]] {
+        let expected = find(pairs, arguments).expect("routes");
+        let found = find(pairs, &[arguments, &["--engine", "gpu"]].concat()).expect("routes");
+        assert_eq!(found[..5], expected[..5], "{arguments:?}");
+        assert_eq!((&found[5]["score"], found.len()), (&expected[5]["score"], 6), "{arguments:?}");
+    }
+}
+
 #[test]
 fn a_contract_is_kept() {
     let pairs: String = "from,to\n".to_owned() + &"1,3\n".repeat(1_000);

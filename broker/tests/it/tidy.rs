@@ -34,7 +34,7 @@ fn sources(folder: &Path) -> Vec<Source> {
 }
 
 /// The crates that are delivered.
-const PRODUCT: [&str; 17] = [
+const PRODUCT: [&str; 18] = [
     "matcher/src",
     "kernels/src",
     "device/src",
@@ -45,6 +45,7 @@ const PRODUCT: [&str; 17] = [
     "rules-gpu/src",
     "groups/src",
     "groups-gpu/src",
+    "routes-gpu/src",
     "clients/wire/src",
     "clients/rust/src",
     "clients/cli/src",
@@ -226,6 +227,7 @@ fn unsafe_code_is_where_it_is_said_to_be() {
         "checks-gpu/src/launchers.rs",
         "rules-gpu/src/launchers.rs",
         "groups-gpu/src/launchers",
+        "routes-gpu/src/launchers.rs",
     ]
     .map(PathBuf::from);
     for folder in PRODUCT {
@@ -241,11 +243,17 @@ fn unsafe_code_is_where_it_is_said_to_be() {
 
 #[test]
 fn a_kernel_has_one_launcher() {
-    let launchers: Vec<_> =
-        ["device/src", "matcher-gpu/src", "checks-gpu/src", "rules-gpu/src", "groups-gpu/src"]
-            .into_iter()
-            .flat_map(product)
-            .collect();
+    let launchers: Vec<_> = [
+        "device/src",
+        "matcher-gpu/src",
+        "checks-gpu/src",
+        "rules-gpu/src",
+        "groups-gpu/src",
+        "routes-gpu/src",
+    ]
+    .into_iter()
+    .flat_map(product)
+    .collect();
     let mut kernels = 0;
     for entry in std::fs::read_dir(root().join("kernels/ptx")).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
