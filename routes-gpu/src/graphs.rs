@@ -10,8 +10,8 @@ use crate::launchers::Tables;
 /// How graphs are searched. It changes how long that takes, and not the costs of the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
-    /// Landmarks of each graph, for the bounds of A*: two searches on the processor each when graphs are loaded, and 16 bytes a node. None is
-    /// Dijkstra's order.
+    /// Landmarks of each graph, for the bounds of A*: two searches on the processor each when graphs are loaded, and 16 bytes a node. With none, nodes are relaxed in
+    /// the order of their costs.
     pub landmarks: usize,
     /// A node is relaxed while its key is above the least one by no more than so many arcs cost, as they cost in the mean. With few there are more
     /// rounds, with many more nodes are relaxed again.
@@ -19,7 +19,7 @@ pub struct Tuning {
 }
 
 impl Default for Tuning {
-    /// In Liechtenstein more arcs make no fewer rounds, and twice the work (`examples/tunings`).
+    /// In Liechtenstein more slack makes no fewer rounds, and more work (`examples/tunings`).
     fn default() -> Self {
         Self { landmarks: 8, slack_arcs: 4 }
     }
