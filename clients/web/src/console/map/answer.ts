@@ -2,6 +2,7 @@
 
 import { LngLatBounds, Marker, type ExpressionSpecification } from "maplibre-gl";
 
+import { CorridorLayer } from "../../shared/map/corridor-layer.js";
 import { EMPTY, type BaseMap } from "../../shared/map/map.js";
 import type { WhyDrawing } from "../why/drawing.js";
 
@@ -12,10 +13,12 @@ const CORNER_PX = 240;
 
 export class AnswerLayer {
   readonly #base: BaseMap;
+  readonly #corridors: CorridorLayer;
   #labels: Marker[] = [];
 
   constructor(base: BaseMap, css: (variable: string, opacity?: number) => string) {
     this.#base = base;
+    this.#corridors = new CorridorLayer(base, (properties) => [variableOf(properties), 0.2]);
     const { map } = base;
     map.addSource("why", { type: "geojson", data: EMPTY });
     map.addLayer({ id: "why-fill", type: "fill", source: "why", filter: ["==", ["geometry-type"], "Polygon"] });
@@ -25,14 +28,6 @@ export class AnswerLayer {
       source: "why",
       filter: ["==", ["geometry-type"], "Polygon"],
       paint: { "line-width": 2.5 },
-    });
-    map.addLayer({
-      id: "why-corridor",
-      type: "line",
-      source: "why",
-      filter: ["has", "width"],
-      layout: { "line-cap": "round", "line-join": "round" },
-      paint: { "line-width": ["interpolate", ["exponential", 2], ["zoom"], 0, ["get", "width"], 24, ["*", ["get", "width"], 2 ** 24]] },
     });
     map.addLayer({
       id: "why-way",
@@ -59,7 +54,6 @@ export class AnswerLayer {
         ["case", HOLDS, css("--good", opacity), css("--bad", opacity)],
       ];
       map.setPaintProperty("why-fill", "fill-color", by(0.12));
-      map.setPaintProperty("why-corridor", "line-color", by(0.2));
       for (const id of ["why-line", "why-way"]) map.setPaintProperty(id, "line-color", by(1));
       map.setPaintProperty("why-event", "circle-stroke-color", by(1));
     });
@@ -70,6 +64,7 @@ export class AnswerLayer {
     const { map } = this.#base;
     for (const label of this.#labels) label.remove();
     this.#labels = [];
+    this.#corridors.show(drawing?.features ?? []);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
     this.#labels = drawing.labels.map(({ at, text, holds, as }) => {
@@ -96,4 +91,9 @@ export class AnswerLayer {
     const left = clientWidth > 3 * CORNER_PX ? Math.max(around, CORNER_PX) : around;
     map.fitBounds(bounds, { padding: { top: around, right: around, bottom: around, left }, maxZoom: 16, duration: 600 });
   }
+}
+
+function variableOf({ as, holds }: Readonly<Record<string, unknown>>): string {
+  if (as === "derived" || as === "group") return `--map-${as}`;
+  return holds === true ? "--good" : "--bad";
 }

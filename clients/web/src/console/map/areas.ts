@@ -2,7 +2,8 @@
 
 import type { Feature, Position } from "geojson";
 
-import { circleRing, DEGREE_M, type Place, type Plane } from "../../shared/map/plane.js";
+import { corridorWidth } from "../../shared/map/corridor.js";
+import { circleRing, type Place, type Plane } from "../../shared/map/plane.js";
 
 /** An area as the broker shows it. */
 export interface AreaShown {
@@ -20,8 +21,8 @@ const PIECE_M = 100_000;
 const place = (position: readonly number[]): Place => [position[0] ?? 0, position[1] ?? 0];
 
 /**
- * The shapes of an area; none for everywhere, for one along a route, which is nobody's but the client's, and for one around a client of which no position is shown. A polygon is filled, a corridor is a line that
- * is as wide as its property `width` says, in pixels at zoom 0.
+ * The shapes of an area; none for everywhere, for one along a route whose way is not laid (clients/ways.ts), and for one around a client of which no
+ * position is shown. A polygon is filled, a corridor is a line that is as wide as its property `width` says, in pixels at zoom 0.
  */
 export function shapesOf(
   plane: Plane,
@@ -72,13 +73,6 @@ function polygon(coordinates: Position[][], properties: Record<string, unknown>)
   return { type: "Feature", properties, geometry: { type: "Polygon", coordinates } };
 }
 
-/** How wide a corridor is in pixels at zoom 0, where the earth has 512, in the middle of its latitudes. */
-function corridorWidth(plane: Plane, line: readonly Place[], radius_m: number): number {
-  const lats = line.map(([, lat]) => lat);
-  const lat = plane.world === "planar" ? 0 : (Math.min(...lats) + Math.max(...lats)) / 2;
-  return (2 * radius_m * 512) / (360 * DEGREE_M * Math.max(0.05, Math.cos((lat * Math.PI) / 180)));
-}
-
 /** A line along great circles, in pieces that are short enough to be drawn straight. */
 export function greatCircles(line: readonly Place[]): [number, number][] {
   const drawn: [number, number][] = [];
@@ -115,5 +109,6 @@ export function areaWords(area: AreaShown | undefined, metresText: (m: number) =
   if (area?.radius_m === undefined) return `everywhere${nearest}`;
   const radius = metresText(area.radius_m);
   if (area.corridor !== undefined) return `within ${radius} of a line${nearest}`;
+  if (area.route !== undefined) return `within ${radius} of the client’s way to a place${nearest}`;
   return `within ${radius} of ${area.center === undefined ? "the client" : "a place"}${nearest}`;
 }

@@ -3,7 +3,7 @@
 
 import type { BaseMap } from "../../shared/map/map.js";
 import type { Points } from "../../shared/map/points.js";
-import { cleared } from "./pen.js";
+import { cleared } from "../../shared/map/pen.js";
 
 export type Marks = "points" | "clusters" | "heat";
 

@@ -1,7 +1,7 @@
 // A flash where an event has reached somebody: a ring at the event, and a line to who received it. So that matching is seen.
 
 import type { BaseMap } from "../../shared/map/map.js";
-import { cleared } from "./pen.js";
+import { cleared } from "../../shared/map/pen.js";
 
 /** A place in degrees. */
 type LonLat = readonly [number, number];

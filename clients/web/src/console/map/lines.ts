@@ -2,7 +2,7 @@
 
 import type { BaseMap } from "../../shared/map/map.js";
 import type { Points } from "../../shared/map/points.js";
-import { cleared } from "./pen.js";
+import { cleared } from "../../shared/map/pen.js";
 
 const WIDTH_PX = 2.5;
 

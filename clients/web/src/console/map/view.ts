@@ -5,6 +5,7 @@ import type { Feature } from "geojson";
 import type { ExpressionSpecification, MapMouseEvent } from "maplibre-gl";
 
 import { middleOf } from "../../shared/map/bounds.js";
+import { CorridorLayer } from "../../shared/map/corridor-layer.js";
 import { createMap, EMPTY, type BaseMap } from "../../shared/map/map.js";
 import type { Place } from "../../shared/map/plane.js";
 import { Points, type PointLook } from "../../shared/map/points.js";
@@ -49,7 +50,7 @@ const KNOWN_WAY_S = 60;
 /** By itself the map counts marks below this zoom where there are more than so many. */
 const FAR = 9;
 const CROWD = 150;
-const AREAS = ["areas-fill", "areas-line", "areas-corridor", "areas-middle"];
+const AREAS = ["areas-fill", "areas-line", "areas-middle"];
 
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
@@ -95,6 +96,8 @@ export class MapView implements Shown {
   readonly #density: Density;
   readonly #lines: Lines;
   readonly #flashes: Flashes;
+  /** By the source of the shapes. */
+  readonly #corridors = new Map<string, CorridorLayer>();
   #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false, derived: () => false, shows: () => true };
   #switched: Readonly<Record<Layer, boolean>> = {
     events: true,
@@ -128,6 +131,7 @@ export class MapView implements Shown {
     this.#addShapes("areas", "--map-area", 0.08);
     this.#addShapes("chosen", "--accent", 0.16);
     this.#addShapes("draft", "--map-match", 0.12);
+    this.#addRoute();
     this.answer = new AnswerLayer(base, (variable, opacity) => this.#css(variable, opacity));
     base.map.addSource("draft-handles", { type: "geojson", data: EMPTY });
     base.map.addLayer({
@@ -143,11 +147,9 @@ export class MapView implements Shown {
     base.map.on("mousemove", ({ lngLat }) => this.#tool?.move?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
     base.map.on("mousedown", ({ lngLat }) => this.#tool?.press?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
     base.map.on("mouseup", ({ lngLat }) => this.#tool?.release?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
-    base.map.on("moveend", () => this.#tellPlace());
     base.map.on("zoom", () => this.#turn());
     for (const by of ["wheel", "keydown"] as const) base.map.getCanvas().addEventListener(by, () => (this.#touched = true));
     base.map.on("dragstart", () => (this.#touched = true));
-    this.#tellPlace();
   }
 
   get base(): BaseMap {
@@ -370,7 +372,8 @@ export class MapView implements Shown {
     return this.#placed.size;
   }
 
-  draw(source: "areas" | "chosen" | "draft" | "draft-handles", features: Feature[]): void {
+  draw(source: "areas" | "chosen" | "draft" | "draft-handles" | "route", features: Feature[]): void {
+    this.#corridors.get(source)?.show(features);
     this.#base.setData(source, { type: "FeatureCollection", features });
   }
 
@@ -382,7 +385,11 @@ export class MapView implements Shown {
       this.#events.repaint();
     } else if (layer === "flashes") return;
     else if (layer === "clients") this.#clients.visible = on;
-    else for (const id of AREAS) this.#base.map.setLayoutProperty(id, "visibility", on ? "visible" : "none");
+    else {
+      const areas = this.#corridors.get("areas");
+      if (areas !== undefined) areas.visible = on;
+      for (const id of AREAS) this.#base.map.setLayoutProperty(id, "visibility", on ? "visible" : "none");
+    }
   }
 
   /** Whether a place is on the screen. */
@@ -452,20 +459,28 @@ export class MapView implements Shown {
     this.#base.map.on("moveend", moved);
   }
 
-  /** For assistive technology and for programs that drive the page: what the map shows of the world. */
-  #tellPlace(): void {
-    const { map, plane } = this.#base;
-    const { lng, lat } = map.getCenter();
-    map.getContainer().dataset["center"] = plane.toWorld([lng, lat]).join(",");
-    map.getContainer().dataset["zoom"] = String(map.getZoom());
-  }
-
   #css(variable: string, opacity = 1): string {
     const [red, green, blue] = this.#base.colour(variable).map((part) => Math.round(part * 255));
     return `rgba(${red ?? 0}, ${green ?? 0}, ${blue ?? 0}, ${opacity})`;
   }
 
-  /** A source of shapes and its layers: polygons are filled, corridors are as wide as they are. */
+  /** The layers of a route that was asked for: its line and its ends. */
+  #addRoute(): void {
+    const { map } = this.#base;
+    map.addSource("route", { type: "geojson", data: EMPTY });
+    const layout = { "line-cap": "round", "line-join": "round" } as const;
+    map.addLayer({ id: "route", type: "line", source: "route", layout, paint: { "line-width": 4 } });
+    const isEnd: ExpressionSpecification = ["==", ["geometry-type"], "Point"];
+    const ends = { "circle-radius": 6, "circle-stroke-width": 3 };
+    map.addLayer({ id: "route-ends", type: "circle", source: "route", filter: isEnd, paint: ends });
+    this.#base.onTheme(() => {
+      map.setPaintProperty("route", "line-color", this.#css("--map-group"));
+      map.setPaintProperty("route-ends", "circle-color", this.#css("--surface"));
+      map.setPaintProperty("route-ends", "circle-stroke-color", this.#css("--map-group"));
+    });
+  }
+
+  /** A source of shapes and its layers: polygons are filled, corridors are as wide as they are on a canvas of their own. */
   #addShapes(id: string, colour: string, opacity: number): void {
     const { map } = this.#base;
     const isLine: ExpressionSpecification = ["==", ["geometry-type"], "LineString"];
@@ -473,14 +488,8 @@ export class MapView implements Shown {
     map.addSource(id, { type: "geojson", data: EMPTY });
     map.addLayer({ id: `${id}-fill`, type: "fill", source: id, filter: isPolygon });
     map.addLayer({ id: `${id}-line`, type: "line", source: id, filter: isPolygon, paint: { "line-width": 1.5 } });
-    map.addLayer({
-      id: `${id}-corridor`,
-      type: "line",
-      source: id,
-      filter: isLine,
-      layout: { "line-cap": "round", "line-join": "round" },
-      paint: { "line-width": ["interpolate", ["exponential", 2], ["zoom"], 0, ["get", "width"], 24, ["*", ["get", "width"], 2 ** 24]] },
-    });
+    // As faint as the other areas, and no more so for those that follow: few do.
+    this.#corridors.set(id, new CorridorLayer(this.#base, () => [colour, opacity * 1.5]));
     map.addLayer({ id: `${id}-middle`, type: "line", source: id, filter: isLine, paint: { "line-width": 1.5, "line-dasharray": [3, 2] } });
     this.#base.onTheme(() => {
       // Areas that move with clients lie on each other; many of them are not to hide the map.
@@ -491,7 +500,6 @@ export class MapView implements Shown {
         this.#css(colour, opacity),
       ];
       map.setPaintProperty(`${id}-fill`, "fill-color", faint);
-      map.setPaintProperty(`${id}-corridor`, "line-color", this.#css(colour, opacity * 1.5));
       map.setPaintProperty(`${id}-line`, "line-color", [
         "case",
         ["boolean", ["get", "follows"], false],

@@ -129,6 +129,14 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
     ends.push(addFinder(shown.find));
     base.onTheme(() => shown.paint(palette()));
   });
+  // For assistive technology and for programs that drive the page: what the map shows of the world.
+  const tellPlace = (): void => {
+    const { lng, lat } = map.getCenter();
+    container.dataset["center"] = plane.toWorld([lng, lat]).join(",");
+    container.dataset["zoom"] = String(map.getZoom());
+  };
+  map.on("moveend", tellPlace);
+  tellPlace();
   showPlaceNames(map);
   addAttribution(map, isPlanar ? undefined : WORLD_ATTRIBUTION);
   if (!isPlanar) return base;

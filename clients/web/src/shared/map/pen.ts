@@ -2,7 +2,7 @@
 
 import type { Map as MapLibreMap } from "maplibre-gl";
 
-import { isSoftware } from "../../shared/map/software.js";
+import { isSoftware } from "./software.js";
 
 /** The pen of a canvas that has the map's size and nothing on it; its unit is the CSS pixel. */
 export function cleared(canvas: HTMLCanvasElement, map: MapLibreMap): CanvasRenderingContext2D | null {
