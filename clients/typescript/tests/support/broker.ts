@@ -56,7 +56,7 @@ export class Broker {
     if (tokens === true) args.push("--auth", "jwt", "--jwks", join(this.#folder, "keys.json"));
     // A machine that is busy with other tests is not to make the broker refuse events.
     const environment = Object.entries({ "admission.delay_ms": 60_000, ...settings }).map(([name, value]): [string, string] => [
-      `BROKER__${name.replace(".", "__").toUpperCase()}`,
+      `BROKER__${name.replaceAll(".", "__").toUpperCase()}`,
       String(value),
     ]);
     const child = spawn(program, args, {

@@ -3,6 +3,7 @@
 import type { Delivery, Message } from "nearcast";
 
 import { findingOf, idsOf } from "../shared/finding.js";
+import type { Corridor } from "../shared/map/corridor.js";
 import { distance_m, type Place } from "../shared/map/plane.js";
 import type { PageSettings } from "../shared/pages.js";
 import { KINDS, kindText, objectName } from "./readable.js";
@@ -47,17 +48,19 @@ export interface Reach {
   readonly world: PageSettings["world"];
   readonly here: Place | undefined;
   readonly radius_m: number;
+  /** What lies along one's way is near enough as well. */
+  readonly corridor?: Corridor | undefined;
 }
 
 /** Edges belong to circles; the broker's distance and this one may differ in the last digits. */
 const EDGE = 1 + 1e-9;
 
 /** Why an entry is not of here and now any more; `undefined` where it is. */
-export function status({ place, over_ms, gone }: Entry, { world, here, radius_m }: Reach, now_ms: number): Gone | undefined {
+export function status({ place, over_ms, gone }: Entry, { world, here, radius_m, corridor }: Reach, now_ms: number): Gone | undefined {
   if (gone === "over" || (over_ms !== undefined && over_ms <= now_ms)) return "over";
   if (gone === "left") return "left";
-  if (place !== undefined && here !== undefined && distance_m(world, here, place) > radius_m * EDGE) return "away";
-  return gone;
+  if (place === undefined || here === undefined || distance_m(world, here, place) <= radius_m * EDGE) return gone;
+  return corridor?.holds(place) === true ? gone : "away";
 }
 
 /** A line holds so much, however long the event is. */

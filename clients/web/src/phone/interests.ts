@@ -1,7 +1,8 @@
 // What a person wants to hear of, and the filters that say so to the broker.
 
-import { around, type Subscription } from "nearcast";
+import { alongRoute, around, type Subscription } from "nearcast";
 
+import type { Place } from "../shared/map/plane.js";
 import type { Interest } from "../shared/pages.js";
 
 /** What was chosen. Nothing chosen is everything. */
@@ -34,10 +35,20 @@ export function toggled(choice: Choice, where: string): Choice {
   return { ...choice, conditions: conditions.includes(where) ? conditions.filter((one) => one !== where) : [...conditions, where] };
 }
 
-/** One filter for each interest, the own condition last. */
-export function subscriptionOf(choice: Choice, radius_m: number): Subscription {
-  const area = around(radius_m);
+/** What lies on the way to a place counts, too. */
+export interface AlongRoute {
+  readonly to: Place;
+  readonly radius_m: number;
+}
+
+/**
+ * One filter for each interest, the own condition last, around the client; and the same ones along its way. One subscription has both, so that what is in both
+ * comes once, and an object that leaves one for the other has not left.
+ */
+export function subscriptionOf(choice: Choice, radius_m: number, way?: AlongRoute): Subscription {
   const own = ownOf(choice);
   const conditions = own === "" ? choice.conditions : [...choice.conditions, own];
-  return { filters: conditions.length === 0 ? [{ area }] : conditions.map((where) => ({ area, where })), durable: true };
+  const areas = [around(radius_m), ...(way === undefined ? [] : [alongRoute(way.to, way.radius_m)])];
+  const filters = areas.flatMap((area) => (conditions.length === 0 ? [{ area }] : conditions.map((where) => ({ area, where }))));
+  return { filters, durable: true };
 }

@@ -4,6 +4,8 @@ import { effect } from "@preact/signals";
 import type { Feature } from "geojson";
 import { LngLatBounds, Marker, type FillLayerSpecification, type LineLayerSpecification, type MapMouseEvent } from "maplibre-gl";
 
+import { corridorWidth, type Corridor } from "../shared/map/corridor.js";
+import { CorridorLayer } from "../shared/map/corridor-layer.js";
 import { createMap, EMPTY, type BaseMap } from "../shared/map/map.js";
 import { circleRing, DEGREE_M, type Place } from "../shared/map/plane.js";
 import { Points } from "../shared/map/points.js";
@@ -11,6 +13,7 @@ import type { PageSettings } from "../shared/pages.js";
 import { status, type Entry, type Reach } from "./entry.js";
 import { slowNow_ms } from "./now.js";
 import type { Phone } from "./phone.js";
+import type { Destination } from "./trip.js";
 
 export interface PhoneMap {
   /** Shows the own place and its circle, and follows it. */
@@ -19,6 +22,8 @@ export interface PhoneMap {
   show(place: Place): void;
   /** Says that one is at the middle of what is seen. */
   putAtMiddle(): void;
+  /** Says that one goes there. */
+  goToMiddle(): void;
   remove(): void;
 }
 
@@ -54,6 +59,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   const { map, plane } = base;
   addCircle(base, "reach", "--map-area", 0.1);
   addCircle(base, "accuracy", "--map-client", 0.18);
+  const drawRoute = routeLayer(base);
   // The own mark stands between the two: it hides no alarm, and is not hidden by events.
   const layers = { events: new Points(EVENT_LOOKS).addTo(base), alarms: new Points(ALARM_LOOKS).addTo(base) };
   [...map.getCanvasContainer().querySelectorAll("canvas.points")].at(-1)?.classList.add("alarms");
@@ -82,7 +88,24 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   const marker = ownMarker(phone, base);
   const draw = drawing(layers, base);
   let wasHere = false;
+  const end = goal();
+  let shown: Destination | undefined;
   const ends = [
+    effect(() => {
+      const corridor = phone.trip.corridor.value;
+      const destination = corridor === undefined ? undefined : phone.trip.destination.value;
+      drawRoute(corridor);
+      if (destination === undefined) end.remove();
+      else end.setLngLat(plane.toMap(destination.to)).addTo(map);
+      // All of a new way is shown, once. A way that was found again leaves the map where it is.
+      if (corridor !== undefined && destination !== undefined && destination !== shown) {
+        following = false;
+        const bounds = new LngLatBounds();
+        for (const place of [...corridor.line, destination.to]) bounds.extend([place[0], place[1]]);
+        map.fitBounds(bounds, { padding: 40, maxZoom: 16, linear: true });
+      }
+      shown = destination;
+    }),
     effect(() => {
       const here = phone.here.value;
       const { radius_m } = phone.preferences.value;
@@ -110,7 +133,11 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
       if (place !== undefined && !map.getBounds().contains(plane.toMap(place))) show(place);
     }),
   ];
-  map.on("click", ({ point }: MapMouseEvent) => {
+  map.on("click", ({ point, lngLat }: MapMouseEvent) => {
+    if (phone.trip.choosing.peek()) {
+      phone.trip.seek({ to: plane.toWorld([lngLat.lng, lngLat.lat]) });
+      return;
+    }
     const key = layers.alarms.near(point, TAP_PX)[0] ?? layers.events.near(point, TAP_PX)[0];
     if (key === undefined) phone.selection.close();
     else phone.selection.open(key);
@@ -122,6 +149,10 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     attribution?.classList.remove("maplibregl-compact-show");
     if (bounds !== undefined && phone.here.value === undefined) map.fitBounds(bounds, { animate: false, padding: 8 });
   });
+  const middle = (): Place => {
+    const { lng, lat } = map.getCenter();
+    return plane.toWorld([lng, lat]);
+  };
   const follow = (): void => {
     following = true;
     centre(true);
@@ -130,9 +161,11 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     centre: follow,
     show,
     putAtMiddle() {
-      const { lng, lat } = map.getCenter();
-      phone.putHere(plane.toWorld([lng, lat]));
+      phone.putHere(middle());
       follow();
+    },
+    goToMiddle() {
+      phone.trip.seek({ to: middle() });
     },
     remove() {
       for (const end of ends) end();
@@ -154,6 +187,40 @@ function addCircle(base: BaseMap, id: string, colour: string, opacity: number): 
     map.setPaintProperty(id, "fill-color", value);
     map.setPaintProperty(`${id}-edge`, "line-color", value);
   });
+}
+
+/** What draws the way and its corridor; the line has an edge, so that it is told from streets. */
+function routeLayer(base: BaseMap): (corridor: Corridor | undefined) => void {
+  const { map } = base;
+  const band = new CorridorLayer(base, () => ["--map-group", 0.16]);
+  map.addSource("route", { type: "geojson", data: EMPTY });
+  const layout = { "line-cap": "round", "line-join": "round" } as const;
+  map.addLayer({ id: "route-edge", type: "line", source: "route", layout, paint: { "line-width": 7 } });
+  map.addLayer({ id: "route", type: "line", source: "route", layout, paint: { "line-width": 4 } });
+  base.onTheme(() => {
+    const css = getComputedStyle(document.documentElement);
+    map.setPaintProperty("route-edge", "line-color", css.getPropertyValue("--surface").trim());
+    map.setPaintProperty("route", "line-color", css.getPropertyValue("--map-group").trim());
+  });
+  return (corridor) => {
+    const line = corridor === undefined ? undefined : lineOf(corridor);
+    band.show(line === undefined ? [] : [line]);
+    base.setData("route", line ?? EMPTY);
+  };
+}
+
+function lineOf({ line, radius_m }: Corridor): Feature {
+  const coordinates = line.map(([lon, lat]) => [lon, lat]);
+  const width = corridorWidth({ world: "geodetic" }, line, radius_m);
+  return { type: "Feature", properties: { width }, geometry: { type: "LineString", coordinates } };
+}
+
+/** Where one is going. The sheet says the same in words. */
+function goal(): Marker {
+  const element = document.createElement("span");
+  element.className = "goal";
+  element.ariaHidden = "true";
+  return new Marker({ element, anchor: "bottom" });
 }
 
 /** The own place: dragged by a finger, moved by arrow keys. */

@@ -1,6 +1,6 @@
 // The page's state: what it is at, where one is, what one wants, what came. The view shows it and calls it; nothing here knows the document's elements.
 
-import { batch, computed, effect, signal } from "@preact/signals";
+import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import type { Fix } from "nearcast";
 
 import type { Place } from "../shared/map/plane.js";
@@ -11,6 +11,7 @@ import type { Entry, Reach } from "./entry.js";
 import { Inbox } from "./inbox.js";
 import { offered, type Choice } from "./interests.js";
 import { watch, whyUnlocatable } from "./locate.js";
+import { slowNow_ms } from "./now.js";
 import { Push } from "./push.js";
 import { Selection } from "./selection.js";
 import { Shell } from "./shell.js";
@@ -29,6 +30,7 @@ import {
 import { Subscriber, type Handlers, type Identity } from "./subscriber.js";
 import { actAlone } from "./tabs.js";
 import { Teller } from "./teller.js";
+import { Trip } from "./trip.js";
 import { Wish } from "./wish.js";
 import type { Told } from "./worker/names.js";
 
@@ -65,10 +67,12 @@ export class Phone {
   /** What the person has chosen; in the preferences is what the broker has taken of it. */
   readonly choice = signal<Choice>(this.preferences.value.choice);
   readonly here = signal<Here | undefined>(undefined);
+  /** From where the phone was the last time no way is looked for. */
+  readonly trip = new Trip(computed(() => (this.here.value?.last === true ? undefined : this.here.value?.place)));
   /** What is near enough. */
   readonly reach = computed((): Reach => {
     const world = this.world.value?.settings.world ?? "geodetic";
-    return { world, here: this.here.value?.place, radius_m: this.preferences.value.radius_m };
+    return { world, here: this.here.value?.place, radius_m: this.preferences.value.radius_m, corridor: this.trip.corridor.value };
   });
   /** Whether the browser is asked where the phone is. */
   readonly locating = signal(false);
@@ -108,11 +112,16 @@ export class Phone {
       if (!located) teller.here({ coordinates: place });
     }
     if (located) this.locate();
+    this.#travel();
     const radius_m = computed(() => this.preferences.value.radius_m);
+    const way = computed(() => {
+      const { destination, radius_m } = this.trip;
+      return destination.value === undefined ? undefined : { to: destination.value.to, radius_m: radius_m.value };
+    });
     // Before the person has said where they are nothing is asked of the broker, and it knows nobody.
     const placed = computed(() => this.here.value !== undefined);
     effect(() => {
-      if (placed.value) this.wish.want(this.choice.value, radius_m.value);
+      if (placed.value) this.wish.want(this.choice.value, radius_m.value, way.value);
     });
     effect(() => {
       if (placed.value) void this.subscriber.value?.run();
@@ -306,10 +315,28 @@ export class Phone {
     storeToken(undefined);
     batch(() => {
       this.stage.value = { at: "forgotten" };
+      this.trip.end();
       this.here.value = undefined;
       this.inbox.value = undefined;
       this.selection.key.value = undefined;
       this.unread.value = 0;
+    });
+  }
+
+  /** Goes on where the person was going, and keeps where that is. */
+  #travel(): void {
+    const { trip, wish } = this;
+    const { destination, corridor_m } = this.preferences.value;
+    trip.destination.value = destination;
+    trip.radius_m.value = corridor_m;
+    effect(() => this.prefer({ destination: trip.destination.value, corridor_m: trip.radius_m.value }));
+    effect(() => {
+      // Whatever of these has changed, the trip knows whether the way has to be asked for.
+      const [online] = [this.subscriber.value?.link.value.at === "online", this.here.value, trip.radius_m.value, slowNow_ms.value];
+      if (online && !document.hidden) untracked(() => trip.look());
+    });
+    effect(() => {
+      if (trip.route.value !== undefined) wish.retryWay();
     });
   }
 
@@ -347,11 +374,13 @@ export class Phone {
         // The place first: what is subscribed to then is around it.
         teller?.opened(session);
         this.wish.opened(session);
+        if (this.world.value?.settings.world === "geodetic") this.trip.opened(session);
       },
       lost: () => teller?.lost(),
       closed: () => {
         teller?.closed();
         this.wish.closed();
+        this.trip.closed();
       },
       message: (message, session) => {
         inbox.take(message, () => {
@@ -375,6 +404,7 @@ export class Phone {
     await subscriber?.close();
     this.world.value?.teller.closed();
     this.wish.closed();
+    this.trip.closed();
     await this.inbox.value?.settled();
     this.#release?.();
   }

@@ -7,6 +7,7 @@ import type { Place } from "../shared/map/plane.js";
 import { brokerUrl } from "../shared/pages.js";
 import type { Entry } from "./entry.js";
 import { EVERYTHING, type Choice } from "./interests.js";
+import type { Destination } from "./trip.js";
 
 export interface Preferences {
   readonly radius_m: number;
@@ -17,11 +18,15 @@ export interface Preferences {
   readonly vibrate: boolean;
   /** Whether the broker is to tell this browser what comes while the page is closed. */
   readonly notify: boolean;
+  /** Where one is going. */
+  readonly destination?: Destination | undefined;
+  /** How far from the way there one hears. */
+  readonly corridor_m: number;
   /** When the broker was heard of last. */
   readonly online_ms?: number;
 }
 
-const DEFAULTS: Preferences = { radius_m: 1000, choice: EVERYTHING, located: false, vibrate: false, notify: false };
+const DEFAULTS: Preferences = { radius_m: 1000, choice: EVERYTHING, located: false, vibrate: false, notify: false, corridor_m: 200 };
 
 /** So old a way says nothing of what was near one's place any more. */
 const WAY_MAX_MS = 12 * 3600_000;

@@ -3,9 +3,9 @@
 import { signal } from "@preact/signals";
 import { ProblemError, type Session } from "nearcast";
 
-import { ownOf, subscriptionOf, type Choice } from "./interests.js";
+import { ownOf, subscriptionOf, type AlongRoute, type Choice } from "./interests.js";
 
-const EVENTS = "around-me";
+export const EVENTS = "around-me";
 const OBJECTS = "around-me-objects";
 /** The slider moves on: what it passes is not asked for. */
 const DEBOUNCE_MS = 250;
@@ -15,6 +15,7 @@ const AGAIN_MS = 1000;
 interface Wanted {
   readonly choice: Choice;
   readonly radius_m: number;
+  readonly way: AlongRoute | undefined;
 }
 
 /** A choice that the broker refuses. */
@@ -31,19 +32,23 @@ export class Wish {
   readonly fault = signal<Fault | undefined>(undefined);
   /** What the broker has taken last, here or when the page was open before; `undefined` once it does not take that any more. */
   readonly inForce = signal<Choice | undefined>(undefined);
+  /** Why the broker does not take the way; the rest is in force without it. */
+  readonly wayFault = signal<ProblemError | undefined>(undefined);
   #session: Pick<Session, "subscribe"> | undefined;
   #wanted: Wanted | undefined;
   #made: Wanted | undefined;
   #making = false;
   #debounce: ReturnType<typeof setTimeout> | undefined;
 
-  want(choice: Choice, radius_m: number): void {
+  /** @param way what lies on it is wanted, too */
+  want(choice: Choice, radius_m: number, way?: AlongRoute): void {
     clearTimeout(this.#debounce);
     this.state.value = "waits";
     const first = this.#wanted === undefined;
     this.#debounce = setTimeout(
       () => {
-        this.#wanted = { choice, radius_m };
+        if (way !== this.#wanted?.way) this.wayFault.value = undefined;
+        this.#wanted = { choice, radius_m, way };
         void this.#make();
       },
       first ? 0 : DEBOUNCE_MS,
@@ -63,6 +68,14 @@ export class Wish {
     this.state.value = "waits";
   }
 
+  /** A way that was refused may be taken now. */
+  retryWay(): void {
+    if (this.wayFault.peek() === undefined) return;
+    this.wayFault.value = undefined;
+    this.#made = undefined;
+    void this.#make();
+  }
+
   async #make(): Promise<void> {
     if (this.#making) return;
     this.#making = true;
@@ -77,7 +90,8 @@ export class Wish {
         if (wanted === this.#wanted) this.state.value = "refused";
         break;
       }
-      const subscription = subscriptionOf(choice, wanted.radius_m);
+      const way = this.wayFault.peek() === undefined ? wanted.way : undefined;
+      const subscription = subscriptionOf(choice, wanted.radius_m, way);
       try {
         await session.subscribe(EVENTS, subscription);
         await session.subscribe(OBJECTS, { ...subscription, on: ["enter", "exit"] });
@@ -90,6 +104,10 @@ export class Wish {
         if (!(error instanceof ProblemError)) break; // The session has ended.
         if (error.status === 429 || error.status === 503) {
           await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+          continue;
+        }
+        if (way !== undefined && isOfRoute(error)) {
+          this.wayFault.value = error;
           continue;
         }
         const own =
@@ -121,4 +139,9 @@ export class Wish {
     if (before !== undefined && !refused(before)) return { ...choice, own: before.own, ownOn: before.ownOn };
     return choice.conditions.length === 0 ? undefined : { ...choice, ownOn: false };
   }
+}
+
+/** Whether a refusal is of the area along a route: of the area itself, or of what the broker has room for. */
+function isOfRoute({ errors, setting }: ProblemError): boolean {
+  return errors.some(({ pointer }) => /^\/filters\/\d+\/area\/route/.test(pointer)) || setting?.startsWith("routes.") === true;
 }

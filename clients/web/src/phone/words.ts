@@ -19,6 +19,14 @@ export function spokenMetres(distance: number): string {
   return metres(distance).replace(/ m$/, " metres").replace(/ km$/, " kilometres");
 }
 
+/** `less than a minute`, `9 min`, `1 h 12 min`. */
+export function minutes(seconds: number): string {
+  const whole = Math.round(seconds / 60);
+  if (whole < 1) return "less than a minute";
+  if (whole < 60) return `${whole} min`;
+  return whole % 60 === 0 ? `${whole / 60} h` : `${Math.floor(whole / 60)} h ${whole % 60} min`;
+}
+
 /** In which direction one sets out from one place to another, in degrees clockwise from north. */
 export function bearing_deg(world: PageSettings["world"], [x1, y1]: Place, [x2, y2]: Place): number {
   if (world === "planar") return ((Math.atan2(x2 - x1, y2 - y1) * 180) / Math.PI + 360) % 360;

@@ -14,6 +14,7 @@ import { List } from "./list.js";
 import { MapView } from "./map-view.js";
 import { SettingsDialog } from "./settings.js";
 import { TokenDialog } from "./token.js";
+import { TripPart } from "./trip.js";
 import { Welcome } from "./welcome.js";
 
 export interface Props {
@@ -60,6 +61,7 @@ export function App({ phone }: Props): JSX.Element {
             <Newer phone={phone} />
             <Stopped phone={phone} />
             {!forgotten && (phone.here.value === undefined ? <Welcome phone={phone} /> : <Around phone={phone} />)}
+            {!forgotten && phone.here.value !== undefined && <TripPart phone={phone} showMap={() => (tall.value = false)} />}
             {!forgotten && isAnything && <List phone={phone} />}
           </div>
           {opened !== undefined && (

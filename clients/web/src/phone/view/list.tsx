@@ -90,7 +90,10 @@ function Empty({ phone }: Props): JSX.Element {
       <p>
         <strong>Nothing near you yet.</strong>
       </p>
-      <p class="quiet">What happens within {metres(radius_m)} of you appears here by itself.</p>
+      <p class="quiet">
+        What happens within {metres(radius_m)} of you{phone.trip.destination.value !== undefined && ", or on your way,"} appears here by
+        itself.
+      </p>
       {wider_m > radius_m && (
         <button type="button" onClick={() => phone.prefer({ radius_m: wider_m })}>
           Look within {metres(wider_m)}
@@ -118,10 +121,11 @@ function Line({ phone, entry }: LineProps): JSX.Element {
       </li>
     );
   }
-  const { world, here } = phone.reach.value;
+  const { world, here, corridor } = phone.reach.value;
   const gone = status(entry, phone.reach.value, slowNow_ms.value);
   const words = [
     here !== undefined && place !== undefined ? whereabouts(world, here, place) : undefined,
+    gone === undefined && place !== undefined && corridor?.holds(place) === true ? "on your way" : undefined,
     ago(slowNow_ms.value - time_ms),
     gone === undefined ? undefined : goneWords(gone),
   ].filter((word) => word !== undefined);

@@ -39,11 +39,12 @@ export function MapView({ phone, map }: MapViewProps): JSX.Element {
   const ready = map.value !== undefined && !forgotten;
   // Where the phone can be asked that is the better way to begin.
   const first = here === undefined && world?.settings.world === "planar";
+  const { choosing } = phone.trip;
   return (
     <section class="map" aria-label="Map">
       <div class="canvas" ref={canvas} />
       {failed.value && <p class="note">The map cannot be drawn here: it needs WebGL 2. The list works without it.</p>}
-      {ready && !phone.locating.value && <span class="cross" aria-hidden="true" />}
+      {ready && (choosing.value || !phone.locating.value) && <span class="cross" aria-hidden="true" />}
       {ready && (
         <div class="tools">
           {here !== undefined && (
@@ -55,7 +56,12 @@ export function MapView({ phone, map }: MapViewProps): JSX.Element {
               </svg>
             </button>
           )}
-          {!phone.locating.value && (
+          {choosing.value && (
+            <button type="button" class="primary" onClick={() => map.value?.goToMiddle()}>
+              Go to the middle
+            </button>
+          )}
+          {!choosing.value && !phone.locating.value && (
             <button type="button" class={first ? "primary" : ""} onClick={() => map.value?.putAtMiddle()}>
               Put me here
             </button>

@@ -5,15 +5,32 @@ import { metres, spokenMetres } from "../words.js";
 import type { Props } from "./app.js";
 
 export function Radius({ phone }: Props): JSX.Element {
-  const { radius_m } = phone.preferences.value;
+  return (
+    <RadiusSlider
+      id="radius"
+      label="Within"
+      radius_m={phone.preferences.value.radius_m}
+      change={(radius_m) => phone.prefer({ radius_m })}
+    />
+  );
+}
+
+interface RadiusSliderProps {
+  readonly id: string;
+  readonly label: string;
+  readonly radius_m: number;
+  readonly change: (radius_m: number) => void;
+}
+
+export function RadiusSlider({ id, label, radius_m, change }: RadiusSliderProps): JSX.Element {
   return (
     <div class="radius">
-      <label for="radius">Within</label>
-      <output for="radius" class="numbers">
+      <label for={id}>{label}</label>
+      <output for={id} class="numbers">
         {metres(radius_m)}
       </output>
       <input
-        id="radius"
+        id={id}
         type="range"
         min="0"
         max={STEPS}
@@ -21,7 +38,7 @@ export function Radius({ phone }: Props): JSX.Element {
         value={stepOf(radius_m)}
         aria-valuetext={spokenMetres(radius_m)}
         onInput={({ currentTarget }) => {
-          phone.prefer({ radius_m: radiusAt(currentTarget.valueAsNumber) });
+          change(radiusAt(currentTarget.valueAsNumber));
         }}
       />
     </div>
