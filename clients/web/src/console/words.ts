@@ -1,5 +1,7 @@
 // Figures and times as people read them.
 
+import type { FoundRoute } from "nearcast";
+
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const tenth = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
@@ -32,6 +34,11 @@ export function span(seconds: number): string {
 export function metres(value: number): string {
   if (value >= 1000) return `${value < 9950 ? tenth.format(value / 1000) : whole.format(value / 1000)} km`;
   return `${value > 0 && value < 9.95 ? tenth.format(value) : whole.format(value)} m`;
+}
+
+/** `3.1 km, 4 min, the best one (level 0)`. */
+export function routeWords({ length_m, duration_s, level }: FoundRoute): string {
+  return `${metres(length_m)}, ${span(duration_s)}, ${level === 0 ? "the best one (level 0)" : `level ${level}: it may take a detour`}`;
 }
 
 /** A value of an attribute as it stands in JSON, cut where it is long. */

@@ -12,12 +12,12 @@ const explained = (area: object, matched = false) =>
 
 test("a circle around a client is joined with the event, in metres, and says what fails", () => {
   const area = { form: "following", holds: false, distance_m: 1561, radius_m: 500, metres_outside: 1061 };
-  const { features, labels } = whyDrawing(plane, explained(area), [{ area: { radius_m: 500 } }], [9.12, 45.4], [9.1, 45.4]);
+  const { features, labels } = whyDrawing(plane, explained(area), [{ radius_m: 500 }], [9.12, 45.4], [9.1, 45.4]);
   expect(features.map(({ geometry }) => geometry.type)).toEqual(["Point", "Polygon", "LineString"]);
   expect(features.map(({ properties }) => properties?.["holds"] as boolean)).toEqual([false, false, false]);
   expect(labels).toEqual([{ at: [9.11, 45.4], text: "1.6 km, 1.1 km outside", holds: false }]);
   // Where the client is not shown there is nothing to draw to.
-  expect(whyDrawing(plane, explained(area), [{ area: { radius_m: 500 } }], [9.12, 45.4], undefined).labels).toEqual([]);
+  expect(whyDrawing(plane, explained(area), [{ radius_m: 500 }], [9.12, 45.4], undefined).labels).toEqual([]);
 });
 
 test("a polygon is joined at its nearest edge, and one that holds the event is not", () => {
@@ -34,7 +34,7 @@ test("a polygon is joined at its nearest edge, and one that holds the event is n
     ],
   };
   const outside = { form: "polygon", holds: false, distance_m: 111_000, metres_outside: 111_000 };
-  const { features, labels } = whyDrawing(plane, explained(outside), [{ area: { polygon } }] as never, [3, 1], undefined);
+  const { features, labels } = whyDrawing(plane, explained(outside), [{ polygon }], [3, 1], undefined);
   expect(features.at(-1)?.geometry).toEqual({
     type: "LineString",
     coordinates: [
@@ -44,6 +44,6 @@ test("a polygon is joined at its nearest edge, and one that holds the event is n
   });
   expect(labels[0]?.text).toBe("111 km outside");
   const inside = { form: "polygon", holds: true, distance_m: 0, metres_outside: 0 };
-  expect(whyDrawing(plane, explained(inside, true), [{ area: { polygon } }] as never, [1, 1], undefined).labels).toEqual([]);
+  expect(whyDrawing(plane, explained(inside, true), [{ polygon }], [1, 1], undefined).labels).toEqual([]);
   expect(nearest([], [0, 0])).toBeUndefined();
 });

@@ -15,6 +15,7 @@ import { metres, span } from "../words.js";
 import { ReceivedPart } from "./received.js";
 import { stateOf } from "./list.js";
 import { activityWords } from "./subscription.js";
+import type { Way } from "./ways.js";
 
 const EVERY_MS = 3000;
 const HIDDEN = "hidden: this broker shows no positions (privacy.round_m = 0)";
@@ -53,7 +54,9 @@ export function ClientDetail({ client }: { readonly client: string }) {
     const at = clients.placeOf(client);
     map.draw(
       "chosen",
-      (documents.value ?? []).flatMap(({ filters }) => filters.flatMap(({ area }) => shapesOf(map.base.plane, area, at))),
+      (documents.value ?? []).flatMap(({ filters }) =>
+        filters.flatMap(({ area }) => shapesOf(map.base.plane, clients.ways.laid(client, area, at), at)),
+      ),
     );
   });
   if (documents.value?.length === 0 && clients.knows(client) === false) return <Unknown />;
@@ -113,7 +116,7 @@ export function ClientDetail({ client }: { readonly client: string }) {
         )}
         <ul class="list">
           {documents.value?.map((document) => (
-            <SubscriptionItem key={document.id} document={document} place={place} />
+            <SubscriptionItem key={document.id} client={client} document={document} place={place} />
           ))}
         </ul>
       </section>
@@ -145,6 +148,19 @@ function Unknown() {
   );
 }
 
+/** The way of an area along a route. */
+function WayWords({ found, why }: Way) {
+  if (found !== undefined) {
+    return (
+      <p class="quiet">
+        {metres(found.length_m)}, {span(found.duration_s)} from where it is now by the best way, which is drawn. The corridor in force may
+        have begun before.
+      </p>
+    );
+  }
+  return why === undefined ? null : <p class="warn">Its way cannot be drawn: {why}.</p>;
+}
+
 /** What becomes of deliveries to a client that is too slow. */
 const OVERFLOWS = {
   "drop-oldest": "if it is slow, the oldest are dropped",
@@ -153,17 +169,21 @@ const OVERFLOWS = {
 };
 
 function SubscriptionItem({
+  client,
   document: { id, filters, on, durable, overflow, activity },
   place,
 }: {
+  readonly client: string;
   readonly document: SubscriptionDocument;
   /** Where its client is. */
   readonly place: Place | undefined;
 }) {
-  const view = useConsole().view.value;
+  const console = useConsole();
+  const { ways } = console.clients;
+  const view = console.view.value;
   const { quiet, text } = activityWords(activity, Date.now());
   const told = on.length === 1 && on[0] === "event" ? "each event" : on.join(" and ");
-  const shapes = view === undefined ? [] : filters.flatMap(({ area }) => shapesOf(view.base.plane, area, place));
+  const shapes = view === undefined ? [] : filters.flatMap(({ area }) => shapesOf(view.base.plane, ways.laid(client, area, place), place));
   return (
     <li class="subscription">
       <div class="title">
@@ -180,6 +200,7 @@ function SubscriptionItem({
         {filters.map(({ area, where }, index) => (
           <li key={index}>
             {areaWords(area, metres)}
+            <WayWords {...ways.of(client, area, place)} />
             {where !== undefined && (
               <code class="where">
                 <bdi>{where}</bdi>

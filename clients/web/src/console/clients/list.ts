@@ -1,6 +1,6 @@
 // The broker's clients, their subscriptions, and both on the map.
 
-import { effect, signal } from "@preact/signals";
+import { effect, signal, untracked } from "@preact/signals";
 import type { Feature } from "geojson";
 import type { SubscriptionDocument } from "nearcast";
 
@@ -9,6 +9,7 @@ import { count, span } from "../words.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
 import { boxOf, shapesOf, type Box } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
+import { Ways } from "./ways.js";
 
 /** A client as `GET /v1/clients` shows it. */
 export interface ClientShown {
@@ -57,6 +58,7 @@ export class Clients {
   readonly merged = signal(0);
   /** There are more areas around clients in sight than are drawn. */
   readonly tooMany = signal(false);
+  readonly ways: Ways;
   readonly #access: Access;
   /** By client; of at most as many as are listed. */
   readonly #subscriptions = new Map<
@@ -80,6 +82,10 @@ export class Clients {
 
   constructor(access: Access) {
     this.#access = access;
+    this.ways = new Ways(access);
+    effect(() => {
+      if (this.ways.answers.value > 0) untracked(() => this.#draw());
+    });
     effect(() => {
       // Who opens the list wants to see it now.
       if (this.seen.value) void this.#look();
@@ -139,7 +145,11 @@ export class Clients {
       const around = this.placeOf(client);
       const filters = (this.#subscriptions.get(client)?.documents ?? []).flatMap((document) => document.filters);
       const boxes = filters.flatMap(({ area }): Box[] =>
-        area === undefined ? [EVERYWHERE] : plane === undefined ? [] : shapesOf(plane, area, around).map(boxOf),
+        area === undefined
+          ? [EVERYWHERE]
+          : plane === undefined
+            ? []
+            : shapesOf(plane, this.ways.laid(client, area, around), around).map(boxOf),
       );
       this.#own = { client, made_ms: now_ms, boxes };
     }
@@ -238,7 +248,9 @@ export class Clients {
           const follows = area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
           if (follows && (around === undefined || !view.sees(around) || following.length > FOLLOWING)) continue;
           if (!follows && still.length >= STILL) continue;
-          (follows ? following : still).push(...shapesOf(view.base.plane, area, around, { client, follows }));
+          (follows ? following : still).push(
+            ...shapesOf(view.base.plane, this.ways.laid(client, area, around), around, { client, follows }),
+          );
         }
       }
     }

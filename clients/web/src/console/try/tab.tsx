@@ -1,4 +1,4 @@
-// Try: a subscription before it is one, and an event of one's own.
+// Try: a subscription before it is one, an event of one's own, and the way between two places.
 
 import { useSignal } from "@preact/signals";
 
@@ -14,8 +14,10 @@ import { faultWords } from "./faults.js";
 import { LANGUAGES, snippet, type Language } from "./snippets.js";
 import { unknownNames } from "./completion.js";
 import { PublishPart } from "./publish.js";
+import { RoutePart } from "./route.js";
 
 export function TryTab() {
+  const { settings } = useConsole();
   return (
     <>
       <section class="draft" aria-labelledby="draft">
@@ -29,6 +31,7 @@ export function TryTab() {
         <SavePart />
       </section>
       <PublishPart />
+      {settings.world === "geodetic" && <RoutePart />}
     </>
   );
 }

@@ -1,7 +1,7 @@
 // An answer to Why on the map: the area, the event, and the line between them with its metres; red where the place does not hold.
 
 import type { Feature, Position } from "geojson";
-import type { Explanation, SubscriptionDocument } from "nearcast";
+import type { Explanation } from "nearcast";
 
 import type { Place, Plane } from "../../shared/map/plane.js";
 import { shapesOf, type AreaShown } from "../map/areas.js";
@@ -23,7 +23,7 @@ export interface WhyDrawing {
 export function whyDrawing(
   plane: Plane,
   explanation: Explanation,
-  filters: SubscriptionDocument["filters"],
+  areas: readonly (AreaShown | undefined)[],
   event: Place,
   client: Place | undefined,
 ): WhyDrawing {
@@ -33,7 +33,7 @@ export function whyDrawing(
   ];
   const labels: WhyDrawing["labels"][number][] = [];
   for (const [index, { area, matched }] of explanation.filters.entries()) {
-    const asked = filters[index]?.area as AreaShown | undefined;
+    const asked = areas[index];
     const shapes = shapesOf(plane, asked, client, { holds: area.holds, matched });
     features.push(...shapes);
     const { distance_m } = area as { distance_m?: number | null };

@@ -117,7 +117,8 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
         following.value = undefined;
         const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
         const place = at === undefined ? clients.placeOf(name.value) : ([at[0] ?? 0, at[1] ?? 0] as const);
-        view.value.answer.show(whyDrawing(view.value.base.plane, told, filters, placeOf(question.event), place));
+        const laid = filters.map(({ area }) => clients.ways.laid(name.value, area, place));
+        view.value.answer.show(whyDrawing(view.value.base.plane, told, laid, placeOf(question.event), place));
       }
       intoView(said);
     } catch (error) {
