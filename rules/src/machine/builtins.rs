@@ -240,13 +240,7 @@ impl Machine {
                 (Term::Compound(left), Term::Compound(right))
                     if self.heap.functor(left) == self.heap.functor(right) =>
                 {
-                    open.extend(
-                        self.heap
-                            .arguments(left)
-                            .iter()
-                            .copied()
-                            .zip(self.heap.arguments(right).iter().copied()),
-                    );
+                    open.extend(self.heap.arguments(left).zip(self.heap.arguments(right)));
                 }
                 (left @ (Term::Int(_) | Term::Float(_) | Term::Atom(_)), right)
                     if self.heap.is_same(left, right) => {}
@@ -337,8 +331,7 @@ impl Machine {
         let Term::Int(number) = self.heap.resolve(arguments[0]) else {
             return Err(self.wrong("arg/3", arguments[0], "a whole number"));
         };
-        let argument =
-            usize::try_from(number - 1).ok().and_then(|idx| self.heap.arguments(at).get(idx).copied());
+        let argument = usize::try_from(number - 1).ok().and_then(|idx| self.heap.arguments(at).nth(idx));
         Ok(argument.is_some_and(|argument| self.unify(arguments[2], argument)))
     }
 
@@ -346,9 +339,8 @@ impl Machine {
         let list = match self.heap.resolve(arguments[0]) {
             Term::Compound(at) => {
                 let (name, _) = self.heap.functor(at);
-                let parts: Vec<_> = std::iter::once(Term::Atom(name))
-                    .chain(self.heap.arguments(at).iter().copied())
-                    .collect();
+                let parts: Vec<_> =
+                    std::iter::once(Term::Atom(name)).chain(self.heap.arguments(at)).collect();
                 self.heap.list(parts.into_iter(), Term::Atom(Atom::NIL))
             }
             Term::Var(_) => {
@@ -388,7 +380,7 @@ impl Machine {
                         self.check_words(more + cells.len())?;
                         let to = super::index(cells.len());
                         cells.push(self.heap.cells[from as usize]);
-                        cells.extend_from_slice(self.heap.arguments(from));
+                        cells.extend(self.heap.arguments(from));
                         Term::Compound(to)
                     }
                     constant => constant,

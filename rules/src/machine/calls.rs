@@ -106,7 +106,7 @@ impl Machine {
                 goal => Error::Type { what: "call/N", found: self.text(goal), wanted: "something to call" },
             });
         };
-        let own: Vec<_> = if arity == 0 { Vec::new() } else { self.heap.arguments(at).to_vec() };
+        let own: Vec<_> = if arity == 0 { Vec::new() } else { self.heap.arguments(at).collect() };
         self.arguments.splice(0..1, own);
         match self.program.callable(name, self.arguments.len()) {
             Some(Callable::Predicate(predicate)) => self.call(code, predicate, caller, next),

@@ -84,16 +84,27 @@ impl Heap {
         }
     }
 
+    /// What is in a cell of a compound. The cell may be that of a variable for which constraints wait.
+    #[inline]
+    fn value(&self, cell: u32) -> Term {
+        match self.cells[cell as usize] {
+            Term::Watched(_) => Term::Var(cell),
+            term => term,
+        }
+    }
+
     /// The arguments of the compound at that cell.
-    pub(crate) fn arguments(&self, at: u32) -> &[Term] {
+    pub(crate) fn arguments(&self, at: u32) -> impl ExactSizeIterator<Item = Term> + DoubleEndedIterator {
         let (_, arity) = self.functor(at);
-        &self.cells[at as usize + 1..at as usize + 1 + arity]
+        #[expect(clippy::cast_possible_truncation, reason = "a bound keeps the cells below 2^32")]
+        (at + 1..at + 1 + arity as u32).map(|cell| self.value(cell))
     }
 
     /// Argument of a compound, by its index.
     #[inline]
     pub(crate) fn argument(&self, at: u32, idx: usize) -> Term {
-        self.resolve(self.cells[at as usize + 1 + idx])
+        #[expect(clippy::cast_possible_truncation, reason = "a bound keeps the cells below 2^32")]
+        self.resolve(self.value(at + 1 + idx as u32))
     }
 
     /// Name and arguments' cell of a term that can be called, and its arity.
@@ -136,14 +147,14 @@ impl Heap {
             Term::Compound(at) => at,
             _ => return,
         };
-        let mut open: Vec<_> = self.arguments(at).iter().rev().copied().collect();
+        let mut open: Vec<_> = self.arguments(at).rev().collect();
         while let Some(term) = open.pop() {
             if !self.walk(1) {
                 return;
             }
             match self.resolve(term) {
                 Term::Var(cell) => visit(cell),
-                Term::Compound(at) => open.extend(self.arguments(at).iter().rev()),
+                Term::Compound(at) => open.extend(self.arguments(at).rev()),
                 _ => {}
             }
         }
@@ -190,9 +201,7 @@ impl Heap {
                         if self.cells[left as usize] != self.cells[right as usize] {
                             return false;
                         }
-                        open.extend(
-                            self.arguments(left).iter().copied().zip(self.arguments(right).iter().copied()),
-                        );
+                        open.extend(self.arguments(left).zip(self.arguments(right)));
                     }
                 }
                 (left, right) if is_equal(left, right) => {}
@@ -238,8 +247,7 @@ impl Heap {
                     let order = left_arity.cmp(&right_arity);
                     let order = order.then_with(|| atoms.name(left_name).cmp(atoms.name(right_name)));
                     if order.is_eq() && left != right {
-                        let pairs =
-                            self.arguments(left).iter().copied().zip(self.arguments(right).iter().copied());
+                        let pairs = self.arguments(left).zip(self.arguments(right));
                         let from = open.len();
                         open.extend(pairs);
                         open[from..].reverse();

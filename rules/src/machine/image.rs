@@ -95,7 +95,7 @@ impl Taking<'_> {
                 Term::Var(cell) => self.cells[cell as usize] = 0,
                 Term::Compound(at) if self.cells[at as usize] == GONE => {
                     self.cells[at as usize] = 0;
-                    open.extend_from_slice(heap.arguments(at));
+                    open.extend(heap.arguments(at));
                 }
                 _ => {}
             }
@@ -165,8 +165,8 @@ impl Machine {
             match self.heap.cells[at as usize] {
                 Term::Functor(name, arity) => {
                     cells.push(Cell::Functor(taking.atom(name), arity));
-                    for (argument, cell) in self.heap.arguments(at).iter().zip(at + 1..) {
-                        cells.push(match *argument {
+                    for cell in at + 1..at + 1 + arity {
+                        cells.push(match self.heap.cells[cell as usize] {
                             Term::Watched(list) => self.waiting(list, &places, &mut watched),
                             Term::Var(own) if own == cell => Cell::Var(taking.cells[cell as usize]),
                             term => taking.term(term),

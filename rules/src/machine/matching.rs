@@ -83,7 +83,7 @@ fn matches(heap: &Heap, slots: &mut [Term], arg: &Arg, term: Term) -> bool {
             Term::Compound(at) if heap.functor(at) == (*name, parts.len()) => parts
                 .iter()
                 .zip(heap.arguments(at))
-                .all(|(part, argument)| matches(heap, slots, part, *argument)),
+                .all(|(part, argument)| matches(heap, slots, part, argument)),
             _ => false,
         },
         Arg::List(parts, tail) => {

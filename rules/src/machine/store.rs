@@ -307,7 +307,7 @@ fn compound(heap: &Heap, at: u32, mut known: Option<&mut Known>) -> Option<u64> 
     let mut open: Vec<(u32, usize, u64)> = vec![begin(at)];
     loop {
         let (at, idx, state) = open.last_mut()?;
-        let Some(argument) = heap.arguments(*at).get(*idx) else {
+        let Some(argument) = heap.arguments(*at).nth(*idx) else {
             let (at, _, hash) = open.pop()?;
             if let Some(known) = &mut known {
                 known.insert(at, hash);
@@ -319,7 +319,7 @@ fn compound(heap: &Heap, at: u32, mut known: Option<&mut Known>) -> Option<u64> 
             continue;
         };
         *idx += 1;
-        match heap.resolve(*argument) {
+        match heap.resolve(argument) {
             Term::Compound(inner) => match find(&known, inner) {
                 Some(hash) => *state = mix(*state, hash),
                 None => open.push(begin(inner)),

@@ -122,12 +122,7 @@ impl Machine {
                         if self.heap.cells[left as usize] != self.heap.cells[right as usize] {
                             return false;
                         }
-                        let pairs = self
-                            .heap
-                            .arguments(left)
-                            .iter()
-                            .copied()
-                            .zip(self.heap.arguments(right).iter().copied());
+                        let pairs = self.heap.arguments(left).zip(self.heap.arguments(right));
                         open.extend(pairs.rev());
                     }
                 }
@@ -162,7 +157,7 @@ impl Machine {
                 Term::Compound(at) => {
                     self.heap.functor(at) == (*name, parts.len())
                         && parts.iter().enumerate().all(|(idx, part)| {
-                            let argument = self.heap.cells[at as usize + 1 + idx];
+                            let argument = self.heap.argument(at, idx);
                             self.unify_arg(part, argument)
                         })
                 }

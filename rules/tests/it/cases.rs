@@ -94,3 +94,33 @@ fn a_variable_within_a_value_wakes_what_waited_for_the_value() {
         assert_eq!(run(&goal, Setting::default()).unwrap().store.len(), left);
     }
 }
+
+/// A variable that comes first within a term is that place of the term, also while constraints wait for it.
+#[test]
+fn a_variable_that_comes_first_within_a_term_is_a_variable() {
+    let known = "f(X), k(Y,Z) ==> X > Z | r(X). o(X,g(Y)), f(Z) ==> Z > X, var(Y) | Y = Z. k(A,B) ==> nonvar(A) | s(A,B).";
+    for (program, goal, store) in [
+        (
+            "f(X) ==> o(g(Y)), k(Y,a). o(g(Y)), k(Y,Z) ==> r(Z).",
+            "f(1)",
+            &["f(1)", "k(_1,a)", "o(g(_1))", "r(a)"][..],
+        ),
+        ("f(X) ==> o(g(Y)), o(g(Y)). o(G) \\ o(G) <=> true.", "f(1)", &["f(1)", "o(g(_1))"]),
+        ("f(X) ==> o(g(Y)), o(g(Z)). o(G), o(H) ==> G = H.", "f(1)", &["f(1)", "o(g(_1))", "o(g(_1))"]),
+        (
+            "f(X) ==> o(g(Y,Y)). o(G) ==> copy_term(G, g(A,B)), A = 1, r(B).",
+            "f(1)",
+            &["f(1)", "o(g(_1,_1))", "r(1)"],
+        ),
+        ("f(X) ==> o(g(Y)). o(G) ==> term_variables(G, L), r(L).", "f(1)", &["f(1)", "o(g(_1))", "r([_1])"]),
+        (
+            &format!("f(X) ==> o(X,g(Y)), k(Y,X). {known}"),
+            "f(1), f(2)",
+            &["f(1)", "f(2)", "k(2,1)", "k(_1,2)", "o(1,g(2))", "o(2,g(_1))", "r(2)", "s(2,1)"],
+        ),
+    ] {
+        let declared = format!(":- chr_constraint f/1, o/1, o/2, k/2, r/1, s/2. {program}");
+        let answer = run(&Goal::new(&declared, goal).unwrap(), Setting::default()).unwrap();
+        assert_eq!(answer.store, store, "{program}");
+    }
+}
