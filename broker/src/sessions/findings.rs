@@ -13,7 +13,7 @@ pub(crate) struct State {
     /// The version of its document.
     pub(crate) version: Arc<str>,
     pub(crate) stored: Option<StoredState>,
-    /// What bounds decided since that, where it has changed.
+    /// What it did with deliveries that may come again, where that has changed.
     pub(crate) decisions: Option<StoredDecisions>,
     /// Whether the situation waits until it is on disk.
     pub(crate) is_awaited: bool,

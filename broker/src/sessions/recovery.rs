@@ -75,7 +75,7 @@ pub(crate) struct RestoredSituation {
     pub(crate) told_by_any: u64,
     /// What it knew, up to some delivery.
     pub(crate) state: Option<StoredState>,
-    /// What bounds decided since.
+    /// What it did since.
     pub(crate) decisions: StoredDecisions,
 }
 
@@ -253,7 +253,7 @@ impl RestoredClient {
                     state: state.take_if(|(version, _)| *version == one.id).map(|(_, state)| state),
                     decisions: decisions
                         .take_if(|(version, _)| *version == one.id)
-                        .map_or_else(Vec::new, |(_, decisions)| decisions),
+                        .map_or_else(Default::default, |(_, decisions)| decisions),
                 });
                 findings = Some(RestoredFindings { version: Arc::clone(&one.id), dealt });
             }

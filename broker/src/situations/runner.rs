@@ -28,7 +28,7 @@ use crate::model::error::ApiError;
 use crate::outbox::{Bounds, Outbox};
 use crate::sessions::{Resume, State};
 use crate::shard::Command;
-use crate::store::{StoredDecisions, StoredState};
+use crate::store::{Decision, StoredDecisions, StoredState};
 
 /// Bytes of deliveries that are evaluated at once, and after which others have a turn.
 const BATCH_BYTES: usize = 262_144;
@@ -57,7 +57,7 @@ pub(super) struct Past {
     /// The number of the last finding that some shard has dealt out.
     pub(super) told_by_any: u64,
     pub(super) state: Option<StoredState>,
-    /// What bounds decided since.
+    /// What it did since.
     pub(super) decisions: StoredDecisions,
 }
 
@@ -140,7 +140,7 @@ pub(super) struct Work {
     replayed_up_to: u64,
     /// What it knew when that was kept last.
     state: Option<StoredState>,
-    /// What bounds decided since.
+    /// What it did since.
     decisions: StoredDecisions,
     acknowledged: u64,
     /// The last input that was taken in.
@@ -198,6 +198,10 @@ impl Work {
             connection: outbox.connection,
         };
         let (mut logic, is_anew) = self.begin();
+        // Its sets may begin in the middle: what it finds in what comes again up to there was dealt out, or never held.
+        if self.decisions.told_up_to > 0 {
+            self.told = self.told.max(((self.decisions.told_up_to + 1) << FINDINGS_BITS) - 1);
+        }
         self.replayed_up_to = self.replayed_up_to.max(self.told >> FINDINGS_BITS);
         self.taken = self.state.as_ref().map_or(0, |state| state.offset);
         if is_anew && situation.plan.is_about_objects {
@@ -412,7 +416,7 @@ impl Work {
             names: self.names.clone(),
             kept_up_to: self.state.as_ref().map_or(0, |state| state.offset),
             replayed_up_to: self.replayed_up_to,
-            decisions: self.decisions.clone(),
+            decisions: self.decisions.bounds.clone(),
         };
         let _turn = self.stage.threads.acquire().await.map_err(|_| ApiError::Stopping)?;
         let work = move || turn.take(logic, entries, is_late, is_measured);
@@ -424,9 +428,9 @@ impl Work {
     async fn keep(&mut self, offset: u64, state: Box<[u8]>, is_awaited: bool) -> Result<(), ApiError> {
         let stored = StoredState { offset, state };
         let (version, kept) = (Arc::clone(&self.situation.version), stored.clone());
-        let had_decisions = !self.decisions.is_empty();
+        let had_decisions = !self.decisions.bounds.is_empty();
         // Inputs behind it may be known from before, and come again.
-        self.decisions.retain(|(decided, _)| *decided > offset);
+        self.decisions.bounds.retain(|(decided, _)| *decided > offset);
         let decisions = had_decisions.then(|| self.decisions.clone());
         let state = State { version, stored: Some(kept), decisions, is_awaited };
         let keep = |client, reply| Command::Ack { client, offset, state: Some(Box::new(state)), reply };
@@ -436,11 +440,11 @@ impl Work {
     }
 
     /// Writes what bounds decided, and waits until it is on disk. What the disk cannot take now is tried again.
-    async fn decide(&mut self, decisions: StoredDecisions) -> Result<(), ApiError> {
+    async fn decide(&mut self, decisions: Vec<(u64, Decision)>) -> Result<(), ApiError> {
         if decisions.is_empty() {
             return Ok(());
         }
-        self.decisions.extend(decisions);
+        self.decisions.bounds.extend(decisions);
         let offset = self.acknowledged;
         loop {
             let (version, decisions) = (Arc::clone(&self.situation.version), self.decisions.clone());
@@ -464,8 +468,13 @@ impl Work {
             return;
         }
         let (stage, client) = (Arc::clone(&self.stage), Arc::clone(&self.situation.client));
+        self.decisions.bounds.retain(|(decided, _)| *decided > free);
+        self.decisions.told_up_to = last;
+        let (version, decisions) = (Arc::clone(&self.situation.version), Some(self.decisions.clone()));
+        let state = Box::new(State { version, stored: None, decisions, is_awaited: false });
         let acknowledge = async move {
-            let acknowledge = |client, reply| Command::Ack { client, offset: free, state: None, reply };
+            let acknowledge =
+                |client, reply| Command::Ack { client, offset: free, state: Some(state), reply };
             stage.host.shards.ask(&client, acknowledge).await??;
             Ok(free)
         };

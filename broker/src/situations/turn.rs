@@ -12,7 +12,7 @@ use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::quoted;
 use crate::model::delivery::{Delivery, Entry};
 use crate::outbox::Log;
-use crate::store::{Decision, StoredDecisions};
+use crate::store::Decision;
 
 /// Time after which others have a turn; where events are held, their publishers.
 const TURN: Duration = Duration::from_millis(50);
@@ -61,7 +61,7 @@ pub(super) struct Evaluated {
     /// Whether it began anew, and is to get all that is live once more. What knew too much would soon know as much again.
     pub(super) is_anew: bool,
     /// What bounds decided: a restart would not decide that again, and has to know it before what follows is published.
-    pub(super) decisions: StoredDecisions,
+    pub(super) decisions: Vec<(u64, Decision)>,
     pub(super) findings: Vec<Finding>,
     pub(super) last: u64,
     /// Bytes of what was taken in.
@@ -86,7 +86,7 @@ pub(super) struct Turn {
     /// The last input whose findings were dealt out before.
     pub(super) replayed_up_to: u64,
     /// What bounds decided before.
-    pub(super) decisions: StoredDecisions,
+    pub(super) decisions: Vec<(u64, Decision)>,
 }
 
 /// Inputs that were evaluated ahead: up to an offset, and how long each took.

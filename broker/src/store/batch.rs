@@ -198,7 +198,7 @@ impl Batch {
         self.put(Table::States, &keys::within(client, version.as_bytes()), state);
     }
 
-    /// What bounds decided of deliveries since the state of a situation; the last ones win.
+    /// What a situation did with deliveries that may come again; the last ones win.
     pub(crate) fn put_decisions(&mut self, client: &str, version: &str, decisions: &StoredDecisions) {
         self.put(Table::States, &keys::decisions(client, version), decisions);
     }

@@ -27,7 +27,7 @@ pub(super) enum Table {
     Wipe = 7,
     /// client 0x00 -> push subscription
     Push = 8,
-    /// client 0x00 subscription -> state of a situation; with 0x00 behind it: what bounds decided since
+    /// client 0x00 subscription -> state of a situation; with 0x00 behind it: what it did since
     States = 9,
 }
 
@@ -90,12 +90,12 @@ pub(super) fn within(client: &str, name: &[u8]) -> Vec<u8> {
     key
 }
 
-/// Key of what bounds decided in a situation.
+/// Key of what a situation did with deliveries that may come again.
 pub(super) fn decisions(client: &str, subscription: &str) -> Vec<u8> {
     standing(client, subscription, "")
 }
 
-/// The subscription in the key of what bounds decided; `None` where it is the key of a state.
+/// The subscription in the key of what a situation did; `None` where it is the key of a state.
 pub(super) fn of_decisions(rest: &[u8]) -> Option<&[u8]> {
     rest.strip_suffix(&[0])
 }

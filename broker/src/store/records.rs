@@ -67,8 +67,14 @@ impl std::fmt::Debug for StoredState {
     }
 }
 
-/// What bounds decided of deliveries that may come again, in the order of their offsets. What comes again is not decided again.
-pub(crate) type StoredDecisions = Vec<(u64, Decision)>;
+/// What a situation did with deliveries that may come again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredDecisions {
+    /// The delivery up to which everything that was found was dealt out.
+    pub(crate) told_up_to: u64,
+    /// What bounds decided, in the order of the offsets: what comes again is not decided again.
+    pub(crate) bounds: Vec<(u64, Decision)>,
+}
 
 /// What a bound decided of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

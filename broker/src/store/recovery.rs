@@ -48,7 +48,7 @@ pub(crate) struct RecoveredClient {
     pub(crate) push: Option<StoredPush>,
     /// The state of a situation, with the version of its document.
     pub(crate) state: Option<(Arc<str>, StoredState)>,
-    /// What bounds decided since, with the version of its document.
+    /// What it did since, with the version of its document.
     pub(crate) decisions: Option<(Arc<str>, StoredDecisions)>,
     /// Subscriptions, in the order of their ids.
     pub(crate) subscriptions: Vec<RecoveredSubscription>,

@@ -5,7 +5,7 @@ mod hour;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Http, Program, Serve, eventually, feature, run_to_end};
+use crate::harness::{Form, Http, Program, Serve, encode, eventually, feature, run_to_end};
 
 /// No taxi is faster than 55 m/s between any two reports of 48 s, by the reports' own clock.
 fn jump() -> Value {
@@ -94,6 +94,59 @@ async fn a_violation_is_told_once_also_after_a_kill() {
     http.delete("/v1/checks/jump").await.expect(204);
     http.get("/v1/checks/jump").await.problem(404);
     assert_eq!(http.get("/v1/checks").await.expect(200).json(), json!([]));
+}
+
+/// An hour of events, of which each eighth is an anchor: all reports of ten seconds have one, and a violation without bindings lasts.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_comes_again_is_no_violation_where_the_sets_begin_in_the_middle() {
+    let folder = TempDir::new().expect("a folder");
+    let mut program = start(&folder).await;
+    let http = program.http();
+    let violations = json!({"filters": [{"where": "type = 'violation'"}], "durable": true});
+    http.put("/v1/clients/watch/subscriptions/v", &violations).await.expect(201);
+    let context = |condition: &str| json!({"for_s": 10, "where": condition});
+    let anchored = json!({
+        "contexts": {"reports": context("kind = 'report'"), "anchors": context("kind = 'anchor'")},
+        "formula": {"forall": "r", "in": "reports", "that": {"exists": "a", "in": "anchors", "that": "a.x = r.x"}},
+        "clock": "event",
+    });
+    let lasting = json!({
+        "contexts": {"all": context("kind IS NOT NULL")},
+        "formula": {"exists": "v", "in": "all", "that": "v.x = 5"},
+        "clock": "event",
+    });
+    http.put("/v1/checks/anchored", &anchored).await.expect(201);
+    http.put("/v1/checks/lasting", &lasting).await.expect(201);
+    let event = |number: u32, x: u32| {
+        let kind = if number.is_multiple_of(8) { "anchor" } else { "report" };
+        let mut event = feature(&format!("e{number}"), [1.0, 1.0], json!({"kind": kind, "x": x}));
+        event["time"] =
+            json!(format!("2026-01-01T{:02}:{:02}:{:02}Z", number / 3_600, number / 60 % 60, number % 60));
+        event
+    };
+    for round in 0..2 {
+        let events: Vec<_> = (0..3_000).map(|idx| event(3_000 * round + idx, 1)).collect();
+        let (kind, body) = encode(Form::Lines, &events);
+        program.http().post("/v1/events", kind, body).await.expect(202);
+        eventually("all is taken in", async || {
+            let checks = program.http().get("/v1/checks").await.expect(200).json();
+            let taken = |check: &Value| check["activity"]["inputs"].as_u64() >= Some(3_000);
+            checks.as_array().expect("an array").iter().all(taken).then_some(())
+        })
+        .await;
+        program.assert_healthy();
+        program.signal("KILL");
+        program.exit_status().await;
+        program = start(&folder).await;
+    }
+    publish(&program.http(), &event(6_001, 2)).await;
+    let mut watch = program.ws("watch").await;
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let event = watch.event().await["event"].clone();
+        seen.push((event["properties"]["check"].clone(), event["properties"]["bindings"]["r"].clone()));
+    }
+    assert_eq!(seen, [(json!("lasting"), Value::Null), (json!("anchored"), json!("e6001"))]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
