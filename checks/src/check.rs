@@ -182,7 +182,9 @@ impl Check {
             let condition = match &context.condition {
                 None => Condition::always(),
                 Some(text) => {
-                    Condition::parse(text).map_err(|error| fault("/where", Fault::Condition(error)))?
+                    let expression = Condition::parse_expression(self.world, text);
+                    let condition = expression.and_then(|expression| Ok(Condition::new(expression)?));
+                    condition.map_err(|error| fault("/where", Fault::Condition(error)))?
                 }
             };
             #[expect(clippy::cast_possible_truncation, reason = "bounded above")]

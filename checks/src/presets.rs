@@ -7,6 +7,9 @@ use crate::formula::{Clock, Context, Document, Formula};
 /// How long the preset [`speed`] holds a report against later ones of its object.
 pub const SPEED_FOR_S: f64 = 60.0;
 
+/// How late an event may be by an event clock that [`accuracy`] and [`outside`] still look at.
+pub const LATE_S: f64 = 60.0;
+
 fn document(context: Context, formula: Formula) -> Document {
     Document { contexts: vec![context], formula, clock: Clock::default() }
 }
@@ -14,6 +17,14 @@ fn document(context: Context, formula: Formula) -> Document {
 /// Events of all kinds under the name that the presets have for them.
 fn recent(for_s: f64) -> Context {
     Context::of_all("recent", for_s)
+}
+
+/// A set for a check of each event alone. By an event clock it holds events so long as others may be late.
+fn alone(clock: Clock) -> Context {
+    recent(match clock {
+        Clock::Arrival => 0.0,
+        Clock::Event => LATE_S,
+    })
 }
 
 /// An attribute as a leaf writes it.
@@ -44,11 +55,11 @@ pub fn speed(object: &str, max_m_per_s: f64) -> Document {
     document(recent(SPEED_FOR_S), formula)
 }
 
-/// Every event that says how accurate its place is says at most so many metres.
+/// Every event that says how accurate its place is says at most `max_m` metres.
 #[must_use]
-pub fn accuracy(property: &str, max_m: f64) -> Document {
+pub fn accuracy(property: &str, max_m: f64, clock: Clock) -> Document {
     let inaccurate = Formula::leaf(format!("{} > {max_m}", attribute("a", property)));
-    document(recent(0.0), Formula::forall("a", "recent", Formula::negated(inaccurate)))
+    document(alone(clock), Formula::forall("a", "recent", Formula::negated(inaccurate)))
 }
 
 /// No object reports the very same place for so long: two reports so far apart in time from one place have one from another place between
@@ -71,7 +82,7 @@ pub fn frozen(object: &str, for_s: f64) -> Document {
 /// Every event is within the polygon: rings of longitude and latitude, the first the outer one and the others holes. Violations may be
 /// anywhere, since each would be one itself.
 #[must_use]
-pub fn outside(polygon: &[Vec<[f64; 2]>]) -> Document {
+pub fn outside(polygon: &[Vec<[f64; 2]>], clock: Clock) -> Document {
     let mut text = String::from("a.type = 'violation' OR S_WITHIN(a, POLYGON(");
     for (idx, ring) in polygon.iter().enumerate() {
         text.push_str(if idx == 0 { "(" } else { ", (" });
@@ -82,7 +93,7 @@ pub fn outside(polygon: &[Vec<[f64; 2]>]) -> Document {
         text.push(')');
     }
     text.push_str("))");
-    document(recent(0.0), Formula::forall("a", "recent", Formula::leaf(text)))
+    document(alone(clock), Formula::forall("a", "recent", Formula::leaf(text)))
 }
 
 /// No object reports twice within this distance and time.

@@ -1,6 +1,6 @@
 //! Documents of checks.
 
-use checks::{Context, Document, FOR_S_MAX, Formula, presets};
+use checks::{Clock, Context, Document, FOR_S_MAX, Formula, presets};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use wire::{Fault, OnViolation};
@@ -43,7 +43,7 @@ pub(crate) fn read(reader: &SubscriptionReader, text: &str) -> Result<ReadCheck,
     let on_violation = choice(&mut members, "on_violation", ON_VIOLATION, &mut faults);
     let mut sets = Sets::default();
     let formula = if members.get("preset").is_some() {
-        preset(reader, &mut members, &mut sets, &mut faults)
+        preset(reader, &mut members, clock, &mut sets, &mut faults)
     } else {
         sets.read(reader, &mut members, &mut faults)?;
         match members.take("formula") {
@@ -213,6 +213,7 @@ fn quantified(
 fn preset(
     reader: &SubscriptionReader,
     members: &mut Members<'_>,
+    clock: Clock,
     sets: &mut Sets,
     faults: &mut Vec<Fault>,
 ) -> Option<Formula> {
@@ -236,7 +237,7 @@ fn preset(
             let property =
                 attribute(members, "property", "the attribute that says how accurate a place is", faults);
             let metres = number(members, "max_m", METRES, "", faults);
-            presets::accuracy(&property?, metres?)
+            presets::accuracy(&property?, metres?, clock)
         }
         "frozen" => {
             let object = object(members, faults);
@@ -250,7 +251,7 @@ fn preset(
             let seconds = seconds(members, FOR_S_MAX, faults);
             presets::duplicate(&object?, metres?, seconds?)
         }
-        "outside" => presets::outside(&polygon(reader, members, faults)?),
+        "outside" => presets::outside(&polygon(reader, members, faults)?, clock),
         other => {
             let detail =
                 format!("must be speed, accuracy, frozen, outside or duplicate, found {:?}", excerpt(other));

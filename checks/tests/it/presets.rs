@@ -59,9 +59,10 @@ fn speed_finds_jumps_of_one_object() {
 
 #[test]
 fn accuracy_finds_what_says_that_it_is_inaccurate() {
-    let rows = [("A", 0.0, 0.0), ("A", 1.0, 0.0), ("A", 2.0, 0.0)];
+    // The last one is late.
+    let rows = [("A", 0.0, 0.0), ("A", 1.0, 0.0), ("A", 0.5, 0.0)];
     let events = events(&rows, Some(("accuracy_m", &[Some(5.0), None, Some(80.0)])));
-    assert_eq!(found(presets::accuracy("accuracy_m", 50.0), events), [vec![2]]);
+    assert_eq!(found(presets::accuracy("accuracy_m", 50.0, Clock::Event), events), [vec![2]]);
 }
 
 #[test]
@@ -92,7 +93,7 @@ fn frozen_tells_an_object_that_stays_where_it_is_once_for_each_report() {
 fn outside_finds_what_is_outside() {
     let square = vec![vec![[8.9, 44.9], [9.1, 44.9], [9.1, 45.1], [8.9, 45.1], [8.9, 44.9]]];
     let rows = [("A", 0.0, 0.0), ("A", 1.0, 50_000.0), ("A", 2.0, -50_000.0)];
-    assert_eq!(found(presets::outside(&square), events(&rows, None)), [vec![1], vec![2]]);
+    assert_eq!(found(presets::outside(&square, Clock::Event), events(&rows, None)), [vec![1], vec![2]]);
 }
 
 #[test]

@@ -150,6 +150,30 @@ async fn what_comes_again_is_no_violation_where_the_sets_begin_in_the_middle() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_takes_what_a_function_of_the_event_says() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let near = json!({"for_s": 10, "where": "DISTANCE(event, POINT(114 22.5)) < 1000 AND taxi = 't1'"});
+    let check =
+        json!({"contexts": {"near": near}, "formula": {"forall": "e", "in": "near", "that": "1 = 2"}});
+    let made = http.put("/v1/checks/jump", &check).await.expect(201).json();
+    publish(&http, &report("far", 0, 1.0)).await;
+    publish(&http, &report("near", 1, 0.0)).await;
+    eventually("the violation", async || {
+        let findings = http.get("/v1/checks/jump/findings").await.expect(200).json();
+        findings.as_array().expect("an array").first().cloned()
+    })
+    .await;
+    let findings = http.get("/v1/checks/jump/findings").await.expect(200).json();
+    assert_eq!(findings[0]["properties"]["bindings"], json!({"e": "near"}), "{made}");
+    assert_eq!(findings[1], Value::Null);
+    let of_client = json!({"for_s": 10, "where": "DISTANCE(event, me) < 1000"});
+    let of_client = json!({"contexts": {"near": of_client}, "formula": "1 = 1"});
+    let problem = http.put("/v1/checks/jump", &of_client).await.problem(400);
+    assert_eq!(problem["errors"][0]["pointer"], "/contexts/near/where");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_check_that_is_replaced_begins_empty_and_one_that_is_paused_waits() {
     let program = Serve::new().start().await;
     let http = program.http();
