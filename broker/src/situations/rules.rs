@@ -188,6 +188,10 @@ impl Ruling {
     /// The event that a constraint becomes.
     fn finding(&self, publication: &Publication, taken: &Taken, input: &Input) -> Result<Finding, String> {
         let Publication { name, at, properties, key, ttl_s } = publication;
+        let is_finite = |value: &Value| !matches!(value, Value::Float(number) if !number.is_finite());
+        if !taken.arguments.iter().all(is_finite) {
+            return Err(format!("a {name} has a number that is not finite, which no event can have"));
+        }
         let position = match at {
             None => input.event.position,
             Some([lon, lat]) => {

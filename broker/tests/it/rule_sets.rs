@@ -181,6 +181,18 @@ async fn a_fact_ends_after_its_last_millisecond_and_a_late_one_does_not_come() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_number_that_is_not_finite_is_not_published() {
+    let program = Serve::new().start().await;
+    let http = program.http();
+    let rules = of("n(2) <=> Y is inf, met(Y). n(X) <=> met(X).", &["n"], json!({"met": {}}));
+    http.put("/v1/rules/r", &rules).await.expect(201);
+    publish_all(&http, &[numbered("n", 2), numbered("n", 3)]).await;
+    problem(&http, "r", "not finite").await;
+    let found = found(&http, "r", 1).await;
+    assert_eq!((found.len(), &found[0]["derived"]["from"]), (1, &json!(["n3"])));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_fails_is_undone_and_told() {
     let program = Serve::new().start().await;
     let http = program.http();
