@@ -329,7 +329,11 @@ async fn candidates_stay_when_limits_are_lowered() {
     deep["properties"]["a"] = json!({"b": {"c": {"d": 1}}});
     publish_all(&http, &[deep, rider("r1", 0.0, 1)]).await;
     let near = json!([{"taxi": "t1", "rider": "r1"}]);
-    holds(&http, "pickup", near.clone()).await;
+    // A group is shown before its enter is dealt out.
+    eventually("its enter", async || {
+        (document(&http, "pickup").await["activity"]["published"] == 1).then_some(())
+    })
+    .await;
     program.assert_healthy();
     program.signal("KILL");
     program.exit_status().await;
