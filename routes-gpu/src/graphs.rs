@@ -13,7 +13,7 @@ pub struct Tuning {
     /// Landmarks of each graph, for the bounds of A*: two searches on the processor each when graphs are loaded, and 16 bytes a node. With none, nodes are relaxed in
     /// the order of their costs.
     pub landmarks: usize,
-    /// A node is relaxed while its key is above the least one by no more than so many arcs cost, as they cost in the mean. With few there are more
+    /// A node is relaxed while its key is above the least one by no more than this number of mean arcs cost. With few there are more
     /// rounds, with many more nodes are relaxed again.
     pub slack_arcs: u32,
 }
@@ -162,7 +162,7 @@ fn are_sums_exact(costs: &[Cost]) -> bool {
     usable(costs).try_fold(0, Cost::checked_add).is_some_and(|sum| sum < UNREACHABLE)
 }
 
-/// What so many arcs cost in the mean.
+/// The cost of a number of mean arcs.
 fn slack(costs: &[Cost], tuning: Tuning) -> Cost {
     let sum: u128 = usable(costs).map(u128::from).sum();
     let count = usable(costs).count().max(1) as u128;

@@ -156,7 +156,7 @@ impl Searcher {
         self.launch(Kernel::Initialise)
     }
 
-    /// Runs at most so many rounds of each search, and answers whether all are over. Another call goes on from there.
+    /// Runs at most `rounds_max` rounds of each search, and answers whether all are over. Another call goes on from there.
     ///
     /// # Errors
     /// [`Error::OutOfOrder`] within a round, and before [`Searcher::begin`]; [`Error::Device`], after which the searches have to be begun again.

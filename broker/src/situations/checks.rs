@@ -248,7 +248,7 @@ impl Logic for Checking {
     }
 }
 
-/// The finding that tells a link. It is told where the newest of its events was; of those of one time where the last one was that came.
+/// The finding for a link. Its place is that of the newest event, and of several of one time that of the last to arrive.
 fn finding(name: &str, checker: &Checker<Arc<Input>>, link: &Link, brought: &Arc<Input>) -> Option<Finding> {
     let variables: Vec<_> = checker.check().variables().collect();
     let mut bindings = Map::new();

@@ -43,12 +43,14 @@ impl Names {
         }
     }
 
-    /// The next inputs, at most so many, up to the first that is lost. They are no live objects.
+    /// The next inputs, at most `max` and up to the first that is lost. They are no live objects.
     fn coming(&self, features: &FeatureReader, entries: &[Entry], max: usize) -> Vec<Arc<Input>> {
-        let delivery = |entry: &Entry| match entry {
-            Entry::Delivery(delivery) => Some(delivery.clone()),
-            Entry::Gap(_) | Entry::Answer(_) => None,
-        };
+        fn delivery(entry: &Entry) -> Option<&Delivery> {
+            match entry {
+                Entry::Delivery(delivery) => Some(delivery),
+                Entry::Gap(_) | Entry::Answer(_) => None,
+            }
+        }
         let coming = entries.iter().map_while(delivery).filter(|one| self.are_of(one, false));
         let read = coming.filter_map(|one| Input::of(features, &one.body, one.offset).ok());
         read.take(max).map(Arc::new).collect()

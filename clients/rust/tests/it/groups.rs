@@ -23,7 +23,7 @@ async fn live_objects_are_grouped_and_roles_keep_their_order() {
     let put = broker.put_group_definition("pick/up", &pickup).await.expect("it is put");
     assert!(put.roles.keys().eq(["taxi", "rider"]), "{put:?}");
     assert_eq!(put.limit, Some(100));
-    // The last one completes the group: when that is told, all three are candidates.
+    // The last event completes the group, so that all three are candidates when its enter comes.
     for (key, kind, lat) in [("t1", "taxi", 45.0), ("r2", "rider", 45.1), ("r1", "rider", 45.001)] {
         let live = event([9.0, lat], json!({"type": kind})).id(key).key(key);
         broker.publish(&live).await.expect("published");

@@ -189,7 +189,7 @@ function addCircle(base: BaseMap, id: string, colour: string, opacity: number): 
   });
 }
 
-/** What draws the way and its corridor; the line has an edge, so that it is told from streets. */
+/** What draws the way and its corridor; the line has an edge, which sets it apart from streets. */
 function routeLayer(base: BaseMap): (corridor: Corridor | undefined) => void {
   const { map } = base;
   const band = new CorridorLayer(base, () => ["--map-group", 0.16]);

@@ -266,7 +266,7 @@ describe("ways on the console", () => {
     expect(all.laid("ann", { radius_m: 5 }, WEST)).toEqual({ radius_m: 5 });
   });
 
-  test("says why there is none, and keeps so many", async () => {
+  test("says why there is none, and keeps a bounded number", async () => {
     const { asked, all } = ways(() => new Error("there is no street"));
     all.of("ann", area, WEST);
     await vi.waitFor(() => expect(all.of("ann", area, WEST).why).toBe("there is no street"));
