@@ -174,6 +174,7 @@ test("where no way leads the page says so, and says which end lies off the stree
   await page.getByRole("button", { name: /^Vaduz/ }).click();
   await seen(page, "There is no street within 1.0 km of you.");
   await page.getByRole("button", { name: "Where to?" }).click();
+  await page.getByRole("searchbox", { name: "Or by its name" }).waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Where to?" }).waitFor();
   expect(phone.errors()).toEqual([]);

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { findPlaces, type Place as NamedPlace } from "../../shared/map/places.js";
 import type { Trip } from "../trip.js";
@@ -85,7 +85,8 @@ function Choosing({ trip }: { readonly trip: Trip }): JSX.Element {
       clearTimeout(timer);
     };
   }, [text.value]);
-  useEffect(() => {
+  // At once, for an effect that waits for a frame would miss a key that comes before it.
+  useLayoutEffect(() => {
     const escape = ({ key, target }: KeyboardEvent): void => {
       // A dialog above closes by itself, and alone.
       if (key === "Escape" && !(target instanceof Element && target.closest("dialog") !== null)) cancel();
