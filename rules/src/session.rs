@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::code::Callable;
-use crate::machine::{BadSnapshot, Error, Image, Machine, Setting};
+use crate::machine::{BadSnapshot, Bounds, Error, Image, Machine, Setting};
 use crate::program::Program;
 use crate::term::Term;
 
@@ -168,6 +168,11 @@ impl Session {
             })
             .collect();
         Ok(self.machine.step(kind.0, &arguments, origin)?.map(Fact))
+    }
+
+    /// Sets what facts may take from now on.
+    pub fn bound(&mut self, bounds: Bounds) {
+        self.machine.bound(bounds);
     }
 
     /// Whether a fact is still there.

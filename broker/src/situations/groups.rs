@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use wire::{ConditionLeaves, ExplainedObject, ExplainedPartners, ExplainedRole};
 
-use super::{Decided, Finding, Host, Input, Logic, Plan, Standing};
+use super::{Decided, Finding, Host, Input, Logic, Parts, Plan, Standing};
 use crate::config;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::groups::{ReadGroups, read as read_document};
@@ -314,7 +314,8 @@ impl Logic for Grouping {
                 input.depth
             ));
         }
-        let changes = if input.is_exit || is_too_deep || self.decided == Decided::LeftOut {
+        let was_left_out = matches!(self.decided, Decided::Taken { without } if without != 0);
+        let changes = if input.is_exit || is_too_deep || was_left_out {
             self.matching.remove(&object)
         } else {
             self.put(&object, &input)
@@ -400,8 +401,8 @@ impl Logic for Grouping {
         self.matching.bound(if is_open { self.groups.bounds } else { Bounds::NONE });
     }
 
-    fn has_left_out(&mut self) -> bool {
-        std::mem::take(&mut self.has_left_out)
+    fn left_out(&mut self) -> Parts {
+        u64::from(std::mem::take(&mut self.has_left_out))
     }
 
     fn restore(&mut self, state: &[u8]) -> Result<(), String> {

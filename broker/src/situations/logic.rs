@@ -72,11 +72,12 @@ impl Input {
 pub(crate) enum Decided {
     /// Nothing: bounds decide now.
     Nothing,
-    /// It was taken in, whatever the bounds are now.
-    Taken,
-    /// It was left out.
-    LeftOut,
+    /// It was taken in without these parts of it, whatever the bounds are now.
+    Taken { without: Parts },
 }
+
+/// Parts of an input, a bit each: the facts that it becomes, in the order of the document. A candidate for groups has one part.
+pub(crate) type Parts = u64;
 
 /// What a situation does with its inputs, in their order. The same inputs make the same findings.
 pub(crate) trait Logic: Send {
@@ -97,9 +98,9 @@ pub(crate) trait Logic: Send {
     /// Says what another run decided of the input to come.
     fn decided(&mut self, _decided: Decided) {}
 
-    /// Whether the last input was left out for a bound. Another run would have to leave it out as well.
-    fn has_left_out(&mut self) -> bool {
-        false
+    /// The parts of the last input that were left out for a bound. Another run has to leave them out as well.
+    fn left_out(&mut self) -> Parts {
+        0
     }
 
     /// Takes an event that is held until the verdict is known; `None` where too many are under way. The same event comes to

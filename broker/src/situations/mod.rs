@@ -46,7 +46,7 @@ use figures::Figures;
 pub(crate) use finding::Finding;
 use gate::Gates;
 pub(crate) use gate::{GatePlan, Held, Judged, Verdict};
-pub(crate) use logic::{Decided, Input, Logic, Plan, Standing};
+pub(crate) use logic::{Decided, Input, Logic, Parts, Plan, Standing};
 use runner::{Past, Runner};
 use series::{Label, Series};
 use share::Shares;

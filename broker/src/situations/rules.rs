@@ -11,7 +11,7 @@ use rules::{Bounds, Error, Fact, Kind, Session, Setting, Taken, Value};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Finding, Host, Input, Logic, Plan};
+use super::{Decided, Finding, Host, Input, Logic, Parts, Plan};
 use crate::config;
 use crate::ingest::rules::{
     Argument, FactRule, Piece, Publication, ReadRules, distance, each_piece, read as read_document,
@@ -75,6 +75,10 @@ struct Ruling {
     ahead: u64,
     /// Inputs since what it knows was kept.
     inputs: u64,
+    /// What another run decided of the input to come.
+    decided: Decided,
+    /// The facts of the last input that were undone for a bound.
+    left_out: Parts,
     problem: Option<String>,
 }
 
@@ -123,6 +127,8 @@ impl Ruling {
             evaluations: 0,
             ahead: 0,
             inputs: 0,
+            decided: Decided::Nothing,
+            left_out: 0,
             problem: None,
         }
     }
@@ -164,7 +170,13 @@ impl Ruling {
             }
             Ok(None) => findings.push(self.failed(rule, input)),
             Err(error) => {
-                let setting = setting_of(&error).map(|setting| format!(" ({setting})")).unwrap_or_default();
+                let setting = match setting_of(&error) {
+                    Some(setting) => {
+                        self.left_out |= 1 << index;
+                        format!(" ({setting})")
+                    }
+                    None => String::new(),
+                };
                 self.problem = Some(format!(
                     "the fact {} of event {} was undone: {error}{setting}",
                     rule.name, &*input.id
@@ -273,7 +285,11 @@ impl Logic for Ruling {
         self.expire(now_ms);
         let source = Source { id: Arc::clone(&input.id), time_ms: input.time_ms, depth: input.depth };
         self.known.events.insert(input.offset, source);
-        for index in taking {
+        let without = match self.decided {
+            Decided::Nothing => 0,
+            Decided::Taken { without } => without,
+        };
+        for index in taking.into_iter().filter(|index| without & (1 << index) == 0) {
             let rule = &rules.read.facts[index];
             match rule.arguments.iter().map(|argument| value(argument, &input)).collect::<Result<Vec<_>, _>>()
             {
@@ -291,6 +307,16 @@ impl Logic for Ruling {
             self.forget();
         }
         Ok(())
+    }
+
+    fn decided(&mut self, decided: Decided) {
+        self.decided = decided;
+        let is_open = decided == Decided::Nothing;
+        self.session.bound(if is_open { self.rules.setting.bounds } else { Bounds::NONE });
+    }
+
+    fn left_out(&mut self) -> Parts {
+        std::mem::take(&mut self.left_out)
     }
 
     fn needs(&self) -> Option<u64> {

@@ -206,8 +206,11 @@ impl Turn {
         if let Err(why) = outcome {
             self.begin_anew(taken, &why);
             taken.decisions.push((delivery.offset, Decision::Anew));
-        } else if logic.has_left_out() && decided == Decided::Nothing {
-            taken.decisions.push((delivery.offset, Decision::LeftOut));
+            return;
+        }
+        let left_out = logic.left_out();
+        if left_out != 0 && decided == Decided::Nothing {
+            taken.decisions.push((delivery.offset, Decision::LeftOut(left_out)));
         }
     }
 
@@ -217,8 +220,8 @@ impl Turn {
         let known = self.decisions.binary_search_by_key(&offset, |(offset, _)| *offset);
         match known.map(|index| self.decisions[index].1) {
             Ok(Decision::Anew) => None,
-            Ok(Decision::LeftOut) => Some(Decided::LeftOut),
-            Err(_) if offset <= decided_up_to => Some(Decided::Taken),
+            Ok(Decision::LeftOut(without)) => Some(Decided::Taken { without }),
+            Err(_) if offset <= decided_up_to => Some(Decided::Taken { without: 0 }),
             Err(_) => Some(Decided::Nothing),
         }
     }

@@ -79,8 +79,8 @@ pub(crate) struct StoredDecisions {
 /// What a bound decided of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Decision {
-    /// It was left out.
-    LeftOut,
+    /// Parts of it were left out, a bit each.
+    LeftOut(u64),
     /// With it the situation began anew.
     Anew,
 }

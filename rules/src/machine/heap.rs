@@ -20,6 +20,10 @@ impl Heap {
         Self { walk_max: Some(walk_max), ..Self::default() }
     }
 
+    pub(crate) fn bound(&mut self, walk_max: u64) {
+        self.walk_max = Some(walk_max);
+    }
+
     pub(crate) fn rest(&self) {
         self.walked.set(0);
     }

@@ -48,6 +48,12 @@ pub struct Bounds {
     pub constraints: usize,
 }
 
+impl Bounds {
+    /// No bound.
+    pub const NONE: Self =
+        Self { steps: u64::MAX, looks: u64::MAX, words: usize::MAX, constraints: usize::MAX };
+}
+
 impl Default for Bounds {
     fn default() -> Self {
         Self { steps: u64::MAX, looks: u64::MAX, words: 1 << 27, constraints: 1 << 24 }
@@ -123,6 +129,10 @@ const STACK: usize = 1_024;
 const NESTING_MAX: u32 = 100;
 /// Cells of terms that may be walked through for each look.
 const WALK_PER_LOOK: u64 = 16;
+
+fn walk_max(bounds: &Bounds) -> u64 {
+    bounds.looks.saturating_mul(WALK_PER_LOOK)
+}
 
 /// What is undone when a goal fails.
 #[derive(Debug)]
@@ -213,7 +223,7 @@ impl Machine {
     pub(crate) fn new(program: &Arc<Program>, setting: Setting) -> Self {
         Self {
             atoms: program.atoms.clone(),
-            heap: Heap::with_walk_max(setting.bounds.looks.saturating_mul(WALK_PER_LOOK)),
+            heap: Heap::with_walk_max(walk_max(&setting.bounds)),
             setting,
             stack: Self::empty_stack(),
             undo: Vec::new(),
@@ -342,6 +352,11 @@ impl Machine {
     }
 
     /// Counts a look. Its bound and a stop are looked for now and then.
+    pub(crate) fn bound(&mut self, bounds: Bounds) {
+        self.heap.bound(walk_max(&bounds));
+        self.setting.bounds = bounds;
+    }
+
     #[inline]
     fn look_up(&mut self) -> Result<(), Error> {
         self.looks += 1;
