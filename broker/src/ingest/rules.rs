@@ -175,15 +175,15 @@ fn program(
         let pointer = json::pointer("/publish", &one.name);
         match arities(&one.name).into_iter().min() {
             None => drop(fault::<()>(faults, &pointer, "the program has no constraint of this name")),
-            Some(arity) if one.arguments_count() > arity => {
-                let detail = format!(
-                    "speaks of argument {}, and `{}` has {arity}, the first of which is 0",
-                    one.arguments_count() - 1,
-                    one.name
-                );
-                fault::<()>(faults, &pointer, &detail);
-            }
-            Some(_) => {}
+            Some(arity) => one.each_argument(&pointer, &mut |pointer, index| {
+                if index >= arity {
+                    let name = &one.name;
+                    let detail = format!(
+                        "speaks of argument {index}, and `{name}` has {arity}, the first of which is 0"
+                    );
+                    fault::<()>(faults, pointer, &detail);
+                }
+            }),
         }
     }
     Some(program)
@@ -379,9 +379,19 @@ fn publication(
         }
     };
     let key = take("key").and_then(|(text, pointer)| {
-        json::read::<String>(text, &pointer, "a text, in which {0} stands for the first argument")
-            .map_err(|found| faults.push(found))
-            .ok()
+        let read = json::read::<String>(text, &pointer, "a text, in which {0} stands for the first argument");
+        let key = read.map_err(|found| faults.push(found)).ok()?;
+        let (mut bytes, mut has_arguments) = (0, false);
+        each_piece(&key, |piece| match piece {
+            Piece::Text(text) => bytes += text.len(),
+            Piece::Argument(_) => has_arguments = true,
+        });
+        let max = limits.name_bytes;
+        if bytes > max || bytes == 0 && !has_arguments {
+            let detail = format!("must be a text of 1 to {max} bytes (limits.name_bytes)");
+            return fault(faults, &pointer, &detail);
+        }
+        Some(key)
     });
     let ttl_s = members.get("ttl_s").and_then(|_| number(&mut members, "ttl_s", SECONDS, &pointer, faults));
     #[expect(clippy::cast_precision_loss, reason = "a time to live is some decades at most")]
@@ -394,19 +404,17 @@ fn publication(
 }
 
 impl Publication {
-    /// How many arguments it needs.
-    fn arguments_count(&self) -> usize {
-        let mut count = self.at.map_or(0, |[lon, lat]| lon.max(lat).saturating_add(1));
-        let mut look = |text: &str| {
-            each_piece(text, |piece| {
-                if let Piece::Argument(index) = piece {
-                    count = count.max(index.saturating_add(1));
-                }
-            })
-        };
-        self.key.iter().for_each(|key| look(key));
-        self.properties.values().for_each(|value| each_text(value, &mut look));
-        count
+    /// Visits the numbers of arguments that it has, each with its place.
+    fn each_argument(&self, parent: &str, visit: &mut impl FnMut(&str, usize)) {
+        for (place, index) in self.at.iter().flatten().enumerate() {
+            visit(&format!("{parent}/at/{place}"), *index);
+        }
+        if let Some(key) = &self.key {
+            each_argument_of(key, &format!("{parent}/key"), visit);
+        }
+        for (name, value) in &self.properties {
+            each_argument_within(value, &json::pointer(&format!("{parent}/properties"), name), visit);
+        }
     }
 
     fn shown(&self) -> Value {
@@ -450,11 +458,27 @@ pub(crate) fn each_piece<'a>(mut text: &'a str, mut visit: impl FnMut(Piece<'a>)
     visit(Piece::Text(text));
 }
 
-fn each_text(value: &Value, visit: &mut impl FnMut(&str)) {
+fn each_argument_of(text: &str, pointer: &str, visit: &mut impl FnMut(&str, usize)) {
+    each_piece(text, |piece| {
+        if let Piece::Argument(index) = piece {
+            visit(pointer, index);
+        }
+    });
+}
+
+fn each_argument_within(value: &Value, pointer: &str, visit: &mut impl FnMut(&str, usize)) {
     match value {
-        Value::String(text) => visit(text),
-        Value::Array(values) => values.iter().for_each(|value| each_text(value, visit)),
-        Value::Object(members) => members.values().for_each(|value| each_text(value, visit)),
+        Value::String(text) => each_argument_of(text, pointer, visit),
+        Value::Array(values) => {
+            for (index, value) in values.iter().enumerate() {
+                each_argument_within(value, &format!("{pointer}/{index}"), visit);
+            }
+        }
+        Value::Object(members) => {
+            for (name, value) in members {
+                each_argument_within(value, &json::pointer(pointer, name), visit);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

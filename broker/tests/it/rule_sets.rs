@@ -460,11 +460,22 @@ async fn what_is_wrong_is_told_with_its_place() {
     assert_eq!(pointers(&with("/publish", json!({"jm": {}}))).await, ["/program", "/publish/jm"]);
     let unknown = refused(&with("/program", json!("slow(T, X, Y, _) <=> jam(X, Y), jamm(T, X)."))).await;
     assert_eq!(unknown, [["/program", "line 1, column 33: jamm/2 is defined nowhere: did you mean jam/2?"]]);
-    assert_eq!(pointers(&with("/publish/jam/at", json!([0, 2]))).await, ["/publish/jam"]);
-    assert_eq!(pointers(&with("/publish/jam/key", json!("{7}"))).await, ["/publish/jam"]);
+    assert_eq!(pointers(&with("/publish/jam/at", json!([0, 2]))).await, ["/publish/jam/at/1"]);
+    assert_eq!(
+        pointers(&with(
+            "/publish/jam",
+            json!({"at": [3, 2], "key": "{7}", "properties": {"a": ["{1}", {"b": "{8}"}]}})
+        ))
+        .await,
+        ["/publish/jam/at/0", "/publish/jam/at/1", "/publish/jam/key", "/publish/jam/properties/a/1/b"]
+    );
+    for key in [String::new(), "k".repeat(300), format!("{}{{0}}", "k".repeat(300))] {
+        assert_eq!(pointers(&with("/publish/jam/key", json!(key))).await, ["/publish/jam/key"]);
+    }
     assert_eq!(pointers(&with("/clock", json!("sun"))).await, ["/clock"]);
-    assert_eq!(pointers(&with("/publish/jam/key", json!("{18446744073709551615}"))).await, ["/publish/jam"]);
-    assert_eq!(pointers(&with("/publish/jam/at", json!([0, u64::MAX]))).await, ["/publish/jam"]);
+    let far = json!("{18446744073709551615}");
+    assert_eq!(pointers(&with("/publish/jam/key", far)).await, ["/publish/jam/key"]);
+    assert_eq!(pointers(&with("/publish/jam/at", json!([0, u64::MAX]))).await, ["/publish/jam/at/1"]);
     assert_eq!(pointers(&with("/publish/jam/ttl_s", json!(0))).await, ["/publish/jam/ttl_s"]);
     // As deep as an event may be, and a level deeper.
     let nested = |depth: usize| (0..depth).fold(json!("{0}"), |inner, _| json!({"a": inner}));
