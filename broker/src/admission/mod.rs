@@ -197,6 +197,11 @@ impl Admission {
             .map_err(|refusal| self.refused(refusal))
     }
 
+    /// Charges a client, by its name inside, for work beside the engines that it has asked for.
+    pub(crate) fn charge(&self, client: &str, took: Duration) {
+        self.engine_time.charge(client, took, Instant::now());
+    }
+
     /// Refuses one of a batch that would have to wait for a debt: the others of the batch are not to wait for it.
     pub(crate) fn check_debts(&self, client: &str) -> Result<(), ApiError> {
         self.engine_time.check(client).map_err(|refusal| self.refused(refusal))

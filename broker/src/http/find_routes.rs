@@ -62,7 +62,9 @@ impl App {
         };
         let tenant = tenant::split(client).0;
         self.watch_slow_streets(tenant).await;
-        streets.lay(tenant.into(), from, prepared).await
+        let (faults, took) = streets.lay(tenant.into(), from, prepared).await?;
+        self.admission.charge(client, took);
+        if faults.is_empty() { Ok(()) } else { Err(ApiError::Invalid(faults)) }
     }
 
     /// Knows which streets are slow for a tenant, from now on.
@@ -87,6 +89,7 @@ impl App {
         (status = 200, description = "The route; of lines a route or a problem each", content((wire::FoundRoute = "application/json"), (String = "application/x-ndjson"))),
         (status = 404, description = "There is no route, or the broker knows no streets", body = wire::Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "Not a question", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Questions have cost too much of late", body = wire::Problem, content_type = "application/problem+json"),
         (status = 503, description = "Not found in time", body = wire::Problem, content_type = "application/problem+json"),
     )
 )]
@@ -100,6 +103,8 @@ pub(crate) async fn find(
     let tenant: Arc<str> = principal.behalf().tenant_name().into();
     let arrived = Instant::now();
     let streets = app.streets()?;
+    let payer = principal.payer();
+    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
     app.watch_slow_streets(&tenant).await;
     let limits = &app.config.limits;
     let format = Format::of(&headers)?;
@@ -111,8 +116,9 @@ pub(crate) async fn find(
         };
         let body = body::document(&app, &headers, body, bound).await?;
         let question = RouteQuestion::parse(body::text(&body)?)?;
-        let found =
-            streets.find(tenant, vec![question], arrived).await?.pop().unwrap_or(Err(ApiError::Late))?;
+        let (mut found, took) = streets.find(tenant, vec![question], arrived).await?;
+        app.admission.charge(&payer, took);
+        let found = found.pop().unwrap_or(Err(ApiError::Late))?;
         return Ok(error::json(StatusCode::OK, text(&found)));
     }
     let bytes = (QUESTIONS_MAX * limits.position_bytes) as u64;
@@ -125,7 +131,9 @@ pub(crate) async fn find(
         return Err(ApiError::BadRequest(format!("a request has at most {QUESTIONS_MAX} questions")));
     }
     let questions = read.iter().filter_map(|question| question.as_ref().ok().copied()).collect();
-    let mut found = streets.find(tenant, questions, arrived).await?.into_iter();
+    let (found, took) = streets.find(tenant, questions, arrived).await?;
+    app.admission.charge(&payer, took);
+    let mut found = found.into_iter();
     let answers = read.into_iter().map(|question| match question {
         Ok(_) => found.next().unwrap_or(Err(ApiError::Late)),
         Err(refusal) => Err(refusal),

@@ -1,6 +1,7 @@
 //! Areas along routes: where they lie.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use matcher::area::{CORRIDOR_POSITIONS_MAX, Corridor};
 use matcher::geo::{Position, Radius};
@@ -63,30 +64,30 @@ impl Streets {
         }
     }
 
-    /// Lays the areas of a subscription along the routes from where its client is, if that is known.
-    ///
-    /// # Errors
-    /// Areas that cannot lie anywhere, each with its place in the document: no street is near one of the ends, or no way leads there.
+    /// Lays the areas of a subscription along the routes from where its client is, if that is known. Gives those back that cannot lie anywhere,
+    /// each with its place in the document, for no street is near one of the ends or no way leads there; and how long it took to find the routes.
     pub(crate) async fn lay(
         self: &Arc<Self>,
         tenant: Arc<str>,
         from: Option<Position>,
         prepared: &mut Prepared,
-    ) -> Result<(), ApiError> {
+    ) -> Result<(Vec<Fault>, Duration), ApiError> {
         let routes = prepared.routes.clone();
         let leads = self.aside(move |streets, memories| {
+            let began = Instant::now();
             let leads = routes.iter().map(|route| streets.lead_or_fault(&tenant, from, route, memories));
-            leads.collect::<Vec<_>>()
+            (leads.collect::<Vec<_>>(), began.elapsed())
         });
+        let (leads, took) = leads.await?;
         let mut faults = Vec::new();
-        for (index, lead) in leads.await?.into_iter().enumerate() {
+        for (index, lead) in leads.into_iter().enumerate() {
             match lead {
                 Ok(Some((way, corridor))) => prepared.lay(index, Arc::new(way), corridor),
                 Ok(None) => {}
                 Err(fault) => faults.push(fault),
             }
         }
-        if faults.is_empty() { Ok(()) } else { Err(ApiError::Invalid(faults)) }
+        Ok((faults, took))
     }
 
     /// Lays the areas of a subscription that was there before the broker began, as far as ways are found. Blocks.

@@ -101,14 +101,19 @@ impl Streets {
         Ok(Some(Arc::new(streets)))
     }
 
-    /// Finds routes on a thread beside those that serve everybody. The least deadline, from `arrived` on, counts for all.
+    /// Finds routes on a thread beside those that serve everybody, and says how long that took. The least deadline, from `arrived` on, counts
+    /// for all.
     pub(crate) async fn find(
         self: &Arc<Self>,
         tenant: Arc<str>,
         questions: Vec<RouteQuestion>,
         arrived: Instant,
-    ) -> Result<Vec<Result<FoundRoute, ApiError>>, ApiError> {
-        self.aside(move |streets, memories| streets.answer(&tenant, &questions, arrived, memories)).await
+    ) -> Result<(Vec<Result<FoundRoute, ApiError>>, Duration), ApiError> {
+        self.aside(move |streets, memories| {
+            let began = Instant::now();
+            (streets.answer(&tenant, &questions, arrived, memories), began.elapsed())
+        })
+        .await
     }
 
     /// Does work on a thread beside those that serve everybody, in its turn.

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Http, Serve, run_to_end};
+use crate::harness::{Http, Serve, eventually, run_to_end};
 
 /// A square with a diagonal that is slow, one way from 1 to 2, and an island.
 const NODES: &str = "node,lat,lon\n1,0,0\n2,0,0.01\n3,0.01,0.01\n4,0.01,0\n7,0.1,0.1\n8,0.1,0.11\n";
@@ -170,6 +170,27 @@ async fn lines_of_questions_are_answered_by_lines() {
         answers[2]["detail"].as_str().is_some_and(|detail| detail.contains("within 1000 m of to")),
         "{answer}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn questions_that_take_too_long_are_held_back() {
+    let folder = square();
+    let streets = folder.path().display();
+    let config = format!(
+        "[routes]\nstreets = \"{streets}\"\n[admission]\nengine_ms_per_second = 1\n[queue]\nwait_ms = 50\n"
+    );
+    let program = Serve::new().config(&config).start().await;
+    let http = program.http();
+    let question = json!({"from": [0.0101, 0.0001], "to": [0.0001, -0.0001]}).to_string();
+    let lines = format!("{question}\n").repeat(1_000);
+    let refused = eventually("the refusal", async || {
+        let reply = http.post("/v1/routes", "application/x-ndjson", lines.clone()).await;
+        (reply.status == 429).then_some(reply)
+    })
+    .await;
+    let problem = refused.problem(429);
+    assert_eq!(problem["type"], "urn:nearcast:problem:too-costly");
+    assert_eq!(problem["setting"], "admission.engine_ms_per_second");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
