@@ -18,4 +18,4 @@ pub use error::Error;
 pub use evaluator::{Evaluator, Kernel, OutOfOrder};
 pub use graphs::Tuning;
 pub use launchers::Kernels;
-pub use searcher::{Form, Searcher};
+pub use searcher::{Form, Known, Searcher};

@@ -1,6 +1,7 @@
 //! Searches on a device: begun, run, stopped and gone on with, or from beginning to end.
 
 use device::{DriverError, Priority, Stream};
+use kernels::routes::State;
 use routes::{Cost, Costed, Route, UNREACHABLE};
 
 use crate::Kernels;
@@ -24,6 +25,15 @@ pub enum Form {
     Launches,
     /// One kernel, in which a block of threads has a query and goes from round to round by itself. For many searches.
     Composed,
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Known {
+    /// Whether it has nothing left to look at.
+    pub is_over: bool,
+    /// What its best route so far costs, which is the cheapest once it is over.
+    pub cost: Option<Cost>,
 }
 
 /// Graphs on a device, and searches through them.
@@ -106,10 +116,7 @@ impl Searcher {
     /// # Panics
     /// If there is no such graph or node.
     pub fn costs(&mut self, queries: &[(usize, [u32; 2])], form: Form) -> Result<Vec<Option<Cost>>, Error> {
-        self.answer(queries, form, |searcher| {
-            let states = searcher.pack.states(&searcher.stream)?;
-            Ok(states.iter().map(|state| (state.best != UNREACHABLE).then_some(state.best)).collect())
-        })
+        self.answer(queries, form, |searcher| Ok(searcher.known()?.iter().map(|known| known.cost).collect()))
     }
 
     fn answer<T>(
@@ -219,6 +226,19 @@ impl Searcher {
     pub fn rounds(&mut self) -> Result<u32, Error> {
         self.evaluator.result()?;
         Ok(self.pack.states(&self.stream)?.iter().map(|state| state.rounds).max().unwrap_or(0))
+    }
+
+    /// How far each search is; 24 bytes a query are brought back.
+    ///
+    /// # Errors
+    /// As [`Searcher::is_over`].
+    pub fn known(&mut self) -> Result<Vec<Known>, Error> {
+        self.evaluator.result()?;
+        let known = |state: &State| Known {
+            is_over: state.is_over != 0,
+            cost: (state.best != UNREACHABLE).then_some(state.best),
+        };
+        Ok(self.pack.states(&self.stream)?.iter().map(known).collect())
     }
 
     /// What is known of a query: its cheapest route once its search is over, `None` where there is none; before that the best one so far, which

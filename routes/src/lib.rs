@@ -24,5 +24,5 @@ pub use landmarks::{AStar, Landmarks};
 pub use levels::{Approach, Between, LEVELS, Level, LevelMemory, SCORES};
 pub use nearest::Nearest;
 pub use papstar::{Costed, Kernel, OutOfOrder, PapStar, trace};
-pub use schedule::{Profile, Scheduler};
+pub use schedule::{BATCH, Profile, Scheduler, one_by_one};
 pub use tree::Tree;

@@ -7,9 +7,6 @@
 
 use crate::levels::{LEVELS, SCORES};
 
-/// Routes that `offline` plans for at once.
-const BATCH: usize = 64;
-
 /// How much longer than planned `online` lets a batch take, in percent, before it plans anew.
 const MARGIN_PERCENT: u64 = 10;
 
@@ -59,6 +56,24 @@ impl Profile {
         hull
     }
 
+    /// As many routes of a level as fit.
+    fn at(&self, level: usize, count: usize, left_ns: u64) -> Plan {
+        let mut plan = Plan::default();
+        plan.0[level] = usize::try_from(left_ns / self.0[level].max(1)).unwrap_or(count).min(count);
+        plan
+    }
+
+    /// Comes half the way to what was measured. What was stopped would have taken longer than that.
+    fn correct(&mut self, planned_ns: u64, took_ns: u64, is_stopped: bool) {
+        let planned_ns = planned_ns.max(1);
+        let took_ns = if is_stopped { took_ns.max(3 * planned_ns) } else { took_ns };
+        for level_ns in &mut self.0 {
+            let corrected =
+                u128::from(*level_ns) * u128::from(planned_ns + took_ns) / u128::from(2 * planned_ns);
+            *level_ns = u64::try_from(corrected).unwrap_or(u64::MAX / 2).clamp(1, u64::MAX / 2);
+        }
+    }
+
     /// The plan that is worth most for `count` routes in the time that is left.
     fn plan(&self, finest: usize, count: usize, left_ns: u64) -> Plan {
         let mut plan = Plan::default();
@@ -87,78 +102,90 @@ impl Profile {
     }
 }
 
-impl Plan {
-    /// The levels of the next batch of `count` routes, each in its share.
-    fn batch(&self, count: usize) -> Vec<Option<usize>> {
-        let batch = count.min(BATCH);
-        let mut levels = Vec::with_capacity(batch);
-        for (level, planned) in self.0.iter().enumerate() {
-            let share = (planned * batch).div_ceil(count.max(1));
-            levels.extend(std::iter::repeat_n(Some(level), share.min(batch - levels.len())));
-        }
-        levels.resize(batch, None);
-        levels
-    }
-}
-
 impl Scheduler {
-    /// Has `count` routes found within a contract. Returns the level that each was asked for; `None` for those that there was no time for.
+    /// Has `count` routes found within a contract, some at once. Returns the level that each was found at; `None` for those that there was no time
+    /// for.
     ///
-    /// Shape: `finest` is the best level that may be chosen; `now_ns` is a clock that begins at 0; `find` finds the route of a number at a level.
+    /// Shape: `batch` is how many are found at once, at most; `finest` is the best level that may be chosen; `now_ns` is a clock that begins at 0.
+    /// `find` has the routes of some numbers found at a level until a moment, and says of which it has found out by then: always all where it
+    /// is given no moment.
     /// Without a contract all routes are of the level of [`Static`](Self::Static), or of the finest.
     pub fn run(
         self,
         profile: &Profile,
-        finest: usize,
-        count: usize,
+        (batch, finest, count): (usize, usize, usize),
         contract_ns: Option<u64>,
         mut now_ns: impl FnMut() -> u64,
-        mut find: impl FnMut(usize, usize),
+        mut find: impl FnMut(&[usize], usize, Option<u64>) -> Vec<bool>,
     ) -> Vec<Option<usize>> {
         let mut levels = vec![None; count];
-        let Some(contract_ns) = contract_ns else {
-            let level = if let Self::Static(level) = self { level } else { finest };
-            (0..count).for_each(|number| find(number, level));
-            levels.fill(Some(level));
-            return levels;
-        };
-        let mut number = 0;
-        while number < count {
+        let mut profile = *profile;
+        // The next ones are the last.
+        let mut waiting: Vec<_> = (0..count).rev().collect();
+        while !waiting.is_empty() {
             let began_ns = now_ns();
-            let left_ns = contract_ns.saturating_sub(began_ns);
-            let batch = match self {
-                Self::Static(level) => vec![Some(level); (count - number).min(BATCH)],
-                Self::Offline | Self::Online => {
-                    profile.plan(finest, count - number, left_ns).batch(count - number)
-                }
-            };
-            let mut planned_ns = 0;
-            for level in batch {
-                if let Some(level) = level {
-                    let now = now_ns();
-                    let is_over = now.saturating_add(profile.0[level]) > contract_ns;
-                    let is_late = (now - began_ns) * 100 > planned_ns * (100 + MARGIN_PERCENT);
-                    if is_over && self != Self::Offline {
-                        // Nothing of this level ends in time. `online` may have a quicker one.
-                        if matches!(self, Self::Static(_)) || planned_ns == 0 {
-                            return levels;
-                        }
-                        break;
-                    }
-                    if self == Self::Online && planned_ns > 0 && is_late {
-                        break;
-                    }
-                    if self == Self::Offline && now >= contract_ns {
-                        return levels;
-                    }
-                    find(number, level);
+            let left_ns = contract_ns.map(|contract_ns| contract_ns.saturating_sub(began_ns));
+            // The finest come first: what is left of the time in the end is filled best with what is quick.
+            let Some((level, planned)) = self.next(&profile, finest, waiting.len(), left_ns) else { break };
+            let size = planned.min(batch.max(1));
+            let planned_ns = profile.0[level] * size as u64;
+            let until_ns = contract_ns
+                .filter(|_| self == Self::Online)
+                .map(|contract_ns| contract_ns.min(began_ns + planned_ns * (100 + MARGIN_PERCENT) / 100));
+            let mut numbers = waiting.split_off(waiting.len() - size);
+            numbers.reverse();
+            let found = find(&numbers, level, until_ns);
+            let is_stopped = found.contains(&false);
+            for (number, is_found) in numbers.into_iter().zip(found).rev() {
+                if is_found {
                     levels[number] = Some(level);
-                    planned_ns += profile.0[level];
+                } else {
+                    waiting.push(number);
                 }
-                number += 1;
+            }
+            if self == Self::Online {
+                profile.correct(planned_ns, now_ns() - began_ns, is_stopped);
             }
         }
         levels
+    }
+
+    /// The level of the next routes, and how many there may be of it.
+    fn next(
+        self,
+        profile: &Profile,
+        finest: usize,
+        count: usize,
+        left_ns: Option<u64>,
+    ) -> Option<(usize, usize)> {
+        let Some(left_ns) = left_ns else {
+            return Some((if let Self::Static(level) = self { level } else { finest }, count));
+        };
+        let plan = match self {
+            Self::Static(level) => profile.at(level, count, left_ns),
+            Self::Offline | Self::Online => profile.plan(finest, count, left_ns),
+        };
+        plan.0.into_iter().enumerate().find(|(_, planned)| *planned > 0)
+    }
+}
+
+/// Routes that a processor has found before levels are chosen anew.
+pub const BATCH: usize = 64;
+
+/// What has routes found for [`Scheduler::run`] by an engine that finds one after another: it is given the number of each and its level.
+pub fn one_by_one(
+    now_ns: impl Fn() -> u64,
+    mut find: impl FnMut(usize, usize),
+) -> impl FnMut(&[usize], usize, Option<u64>) -> Vec<bool> {
+    move |numbers, level, until_ns| {
+        let mut one = |number: &usize| {
+            let is_in_time = until_ns.is_none_or(|until_ns| now_ns() < until_ns);
+            if is_in_time {
+                find(*number, level);
+            }
+            is_in_time
+        };
+        numbers.iter().map(&mut one).collect()
     }
 }
 
@@ -172,7 +199,8 @@ mod tests {
     fn run(scheduler: Scheduler, count: usize, contract_ns: u64, slow: impl Fn(usize) -> u64) -> (u32, u64) {
         let clock = Cell::new(0);
         let find = |number, level: usize| clock.set(clock.get() + PROFILE.0[level] * slow(number));
-        let levels = scheduler.run(&PROFILE, 0, count, Some(contract_ns), || clock.get(), find);
+        let find = one_by_one(|| clock.get(), find);
+        let levels = scheduler.run(&PROFILE, (BATCH, 0, count), Some(contract_ns), || clock.get(), find);
         (levels.iter().flatten().map(|level| SCORES[*level]).sum(), clock.get())
     }
 

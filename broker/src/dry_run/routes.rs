@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 #[cfg(feature = "gpu")]
 use routes::Costed;
 use routes::{
-    Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Profile, Route, SCORES, Scheduler,
-    durations_ms, lengths_mm, places,
+    BATCH, Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Profile, Route, SCORES,
+    Scheduler, durations_ms, lengths_mm, one_by_one, places,
 };
 use serde_json::{Value, json};
 use streets::Network;
@@ -19,8 +19,12 @@ use streets::Network;
 /// Most pairs of a file.
 const PAIRS_MAX: usize = 10_000_000;
 
-/// Routes of each level that a profile is made of.
+/// Routes of each level that a profile is made of, where they are found one after another.
 const PROFILED: usize = 16;
+
+/// Routes that a device finds at once where there is a contract.
+#[cfg(feature = "gpu")]
+const BATCH_OF_DEVICE: usize = 1_024;
 
 /// Arguments of `nearcast routes find`.
 #[derive(Clone, Debug, Args)]
@@ -59,7 +63,7 @@ pub struct FindArguments {
 pub enum EngineArgument {
     /// A hierarchy, on the processor
     Cpu,
-    /// PAP*, on a CUDA device where there is one; all pairs at once unless there is a contract
+    /// PAP*, on a CUDA device where there is one; all pairs at once, or 1,024 where there is a contract
     Gpu,
 }
 
@@ -112,20 +116,25 @@ pub fn find(arguments: &FindArguments) -> anyhow::Result<()> {
     let mut found = vec![None; pairs.len()];
     let contract = contract_ms.map(|ms| Duration::from_millis(u64::from(ms)));
     let began = Instant::now();
-    let asked = if contract.is_none() && finder.device.is_some() {
-        let ends: Vec<_> = pairs.iter().map(Pair::ends).collect();
-        found = finder.routes(&ends, finest);
-        vec![Some(finest); pairs.len()]
-    } else {
-        scheduler.run(
-            &profile,
-            finest,
-            pairs.len(),
-            contract.map(nanoseconds),
-            || nanoseconds(began.elapsed()),
-            |number, level| found[number] = finder.route(pairs[number].ends(), level),
-        )
-    };
+    let now_ns = || nanoseconds(began.elapsed());
+    let batch = if contract.is_some() { finder.batch() } else { usize::MAX };
+    let asked = scheduler.run(
+        &profile,
+        (batch, finest, pairs.len()),
+        contract.map(nanoseconds),
+        now_ns,
+        |numbers, level, until_ns| {
+            if finder.device.is_some() {
+                let ends: Vec<_> = numbers.iter().map(|number| pairs[*number].ends()).collect();
+                for (number, route) in numbers.iter().zip(finder.routes(&ends, level)) {
+                    found[*number] = route;
+                }
+                return vec![true; numbers.len()];
+            }
+            let find = |number: usize, level| found[number] = finder.route(pairs[number].ends(), level);
+            one_by_one(now_ns, find)(numbers, level, until_ns)
+        },
+    );
     let took = began.elapsed();
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut score = 0;
@@ -262,15 +271,23 @@ impl Finder {
         self.hierarchy.route(&self.metric, from, to, &mut self.memory).map(|route| (0, route))
     }
 
+    /// Routes that are found before levels are chosen anew.
+    fn batch(&self) -> usize {
+        #[cfg(feature = "gpu")]
+        if self.device.is_some() {
+            return BATCH_OF_DEVICE;
+        }
+        BATCH
+    }
+
     /// How long a route of each level takes: the mean of some.
     fn profile(&mut self, pairs: &[Pair]) -> Profile {
-        let sample: Vec<_> = pairs.iter().step_by((pairs.len() / PROFILED).max(1)).collect();
+        let profiled = if self.device.is_some() { self.batch() } else { PROFILED };
+        let sample: Vec<_> = pairs.iter().step_by((pairs.len() / profiled).max(1)).map(Pair::ends).collect();
         let mut profile = [0; LEVELS];
         for (level, mean_ns) in profile.iter_mut().enumerate() {
             let began = Instant::now();
-            for pair in &sample {
-                std::hint::black_box(self.route(pair.ends(), level));
-            }
+            std::hint::black_box(self.routes(&sample, level));
             *mean_ns = nanoseconds(began.elapsed()) / (sample.len().max(1) as u64);
         }
         Profile(profile)

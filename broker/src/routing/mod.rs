@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use matcher::geo::Position;
 use routes::{
-    Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Nearest, Profile, Route, SCORES,
-    Scheduler, durations_ms, lengths_mm, places,
+    BATCH, Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Nearest, Profile, Route,
+    SCORES, Scheduler, durations_ms, lengths_mm, one_by_one, places,
 };
 use streets::Network;
 use tokio::sync::Semaphore;
@@ -153,20 +153,16 @@ impl Streets {
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let is_by_length = questions.iter().all(|question| question.by == RouteBy::Length);
         let profile = if is_by_length { self.by_length.profile } else { self.by_duration.profile };
-        Scheduler::Online.run(
-            &profile,
-            0,
-            questions.len(),
-            deadline.map(nanoseconds),
-            || nanoseconds(arrived.elapsed()),
-            |number, level| {
-                let question = &questions[number];
-                let answer = self.one(question, level.min(question.coarsest), slowed, memories);
-                if deadline.is_none_or(|deadline| arrived.elapsed() <= deadline) {
-                    answers[number] = answer;
-                }
-            },
-        );
+        let now_ns = || nanoseconds(arrived.elapsed());
+        let find = |number: usize, level: usize| {
+            let question = &questions[number];
+            let answer = self.one(question, level.min(question.coarsest), slowed, memories);
+            if deadline.is_none_or(|deadline| arrived.elapsed() <= deadline) {
+                answers[number] = answer;
+            }
+        };
+        let (sizes, contract_ns) = ((BATCH, 0, questions.len()), deadline.map(nanoseconds));
+        Scheduler::Online.run(&profile, sizes, contract_ns, now_ns, one_by_one(now_ns, find));
         answers
     }
 
