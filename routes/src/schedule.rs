@@ -1,7 +1,7 @@
 //! Which level each of many routes is found at, so that all come by a moment and are worth as much as can be: a *contract*.
 //!
-//! How long a route of each level takes is known from a [`Profile`]. Of the levels only those on the convex hull of worth over time are ever
-//! chosen, and then at most two of them at once: with any other choice another one is worth more in the same time.
+//! How long routes of each level take is known from a [`Profile`]. Two bounds, on time and on the number of routes, leave two levels at most
+//! in the best plan, so that all pairs of levels are weighed.
 //!
 //! Source: Mangharam and Saba, "Anytime algorithms for GPU architectures", RTSS 2011, sections V and VI (`offline`, `online`).
 
@@ -10,9 +10,17 @@ use crate::levels::{LEVELS, SCORES};
 /// How much longer than planned `online` lets a batch take, in percent, before it plans anew.
 const MARGIN_PERCENT: u64 = 10;
 
-/// How long a route of each level takes, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Profile(pub [u64; LEVELS]);
+/// How much longer than planned the last batch may take, in percent, so that it still comes in time.
+const RESERVE_PERCENT: u64 = 4;
+
+/// How long routes of each level take, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Each route.
+    pub each_ns: [u64; LEVELS],
+    /// A batch besides, however many routes it has.
+    pub batch_ns: [u64; LEVELS],
+}
 
 /// How levels are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,40 +34,67 @@ pub enum Scheduler {
 }
 
 /// How many routes of each level; the rest is not looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Plan([usize; LEVELS]);
 
 impl Profile {
-    /// Levels from `finest` on that are worth choosing, the quickest first.
-    fn hull(&self, finest: usize) -> Vec<usize> {
-        let mut hull: Vec<usize> = Vec::new();
-        let (time, score) = (|level: usize| self.0[level].max(1), |level: usize| u64::from(SCORES[level]));
-        let mut levels: Vec<usize> = (finest..LEVELS).collect();
-        levels.sort_by_key(|level| (time(*level), *level));
-        for level in levels {
-            // Slower and worth no more.
-            if hull.last().is_some_and(|last| score(*last) >= score(level)) {
-                continue;
-            }
-            // What lies below the line from the one before it, or from nothing, to the new one, is worth less in the same time.
-            while let Some(last) = hull.last().copied() {
-                let before = hull.len().checked_sub(2).map(|place| hull[place]);
-                let (time_before, score_before) = before.map_or((0, 0), |level| (time(level), score(level)));
-                let gain = (score(last) - score_before) * (time(level) - time_before);
-                if gain > (score(level) - score_before) * (time(last) - time_before) {
-                    break;
-                }
-                hull.pop();
-            }
-            hull.push(level);
+    /// Notes how many routes of a level two batches had, the first fewer, and how long these took.
+    pub fn note(&mut self, level: usize, [few, many]: [(usize, u64); 2]) {
+        let more = many.0.saturating_sub(few.0).max(1) as u64;
+        self.each_ns[level] = many.1.saturating_sub(few.1) / more;
+        self.batch_ns[level] = few.1.saturating_sub(few.0 as u64 * self.each_ns[level]);
+    }
+
+    /// What some routes of a level take in batches.
+    fn takes_ns(&self, level: usize, count: usize, batch: usize) -> u64 {
+        count as u64 * self.each_ns[level] + count.div_ceil(batch) as u64 * self.batch_ns[level]
+    }
+
+    /// The most routes of a level, `count` at most, that fit beside `rest_ns(count)`, which is less the more they are.
+    fn most(
+        &self,
+        level: usize,
+        (count, batch): (usize, usize),
+        left_ns: u64,
+        rest_ns: impl Fn(usize) -> u64,
+    ) -> usize {
+        let (mut fits, mut more) = (0, count + 1);
+        while more - fits > 1 {
+            let tried = fits.midpoint(more);
+            // The last batch may take longer than in the mean, and what comes late is worth nothing.
+            let reserve_ns = self.takes_ns(level, tried.min(batch), batch) * RESERVE_PERCENT / 100;
+            let takes_ns = self.takes_ns(level, tried, batch) + reserve_ns;
+            let takes_ns = takes_ns.saturating_add(rest_ns(tried));
+            if takes_ns <= left_ns { fits = tried } else { more = tried }
         }
-        hull
+        fits
+    }
+
+    /// The plan that is worth most for `count` routes in the time that is left, of levels from `finest` on.
+    fn plan(&self, finest: usize, (count, batch): (usize, usize), left_ns: u64) -> Plan {
+        let mut best = (0, Plan::default());
+        for level in finest..LEVELS {
+            let alone = self.most(level, (count, batch), left_ns, |_| 0);
+            let mut plan = Plan::default();
+            plan.0[level] = alone;
+            best = best.max((plan.worth(), plan));
+            for coarser in level + 1..LEVELS {
+                let rest = |finer: usize| self.takes_ns(coarser, count - finer, batch);
+                let mut plan = Plan::default();
+                plan.0[level] = self.most(level, (count, batch), left_ns, rest);
+                if plan.0[level] > 0 {
+                    plan.0[coarser] = count - plan.0[level];
+                    best = best.max((plan.worth(), plan));
+                }
+            }
+        }
+        best.1
     }
 
     /// As many routes of a level as fit.
-    fn at(&self, level: usize, count: usize, left_ns: u64) -> Plan {
+    fn at(&self, level: usize, sizes: (usize, usize), left_ns: u64) -> Plan {
         let mut plan = Plan::default();
-        plan.0[level] = usize::try_from(left_ns / self.0[level].max(1)).unwrap_or(count).min(count);
+        plan.0[level] = self.most(level, sizes, left_ns, |_| 0);
         plan
     }
 
@@ -67,38 +102,17 @@ impl Profile {
     fn correct(&mut self, planned_ns: u64, took_ns: u64, is_stopped: bool) {
         let planned_ns = planned_ns.max(1);
         let took_ns = if is_stopped { took_ns.max(3 * planned_ns) } else { took_ns };
-        for level_ns in &mut self.0 {
+        for level_ns in self.each_ns.iter_mut().chain(&mut self.batch_ns) {
             let corrected =
                 u128::from(*level_ns) * u128::from(planned_ns + took_ns) / u128::from(2 * planned_ns);
-            *level_ns = u64::try_from(corrected).unwrap_or(u64::MAX / 2).clamp(1, u64::MAX / 2);
+            *level_ns = u64::try_from(corrected).unwrap_or(u64::MAX).min(u64::MAX >> 32);
         }
     }
+}
 
-    /// The plan that is worth most for `count` routes in the time that is left.
-    fn plan(&self, finest: usize, count: usize, left_ns: u64) -> Plan {
-        let mut plan = Plan::default();
-        let (count_ns, hull) = (count as u64, self.hull(finest));
-        let mut before: Option<usize> = None;
-        for level in hull {
-            let (before_ns, all_before) =
-                before.map_or((0, 0), |before| (self.0[before], count_ns * self.0[before]));
-            let more_ns = (self.0[level] - before_ns).max(1);
-            let fitting = usize::try_from(left_ns.saturating_sub(all_before) / more_ns).unwrap_or(count);
-            let at_level = fitting.min(count);
-            if at_level == 0 {
-                break;
-            }
-            plan = Plan::default();
-            plan.0[level] = at_level;
-            if let Some(before) = before {
-                plan.0[before] = count - at_level;
-            }
-            if at_level < count {
-                break;
-            }
-            before = Some(level);
-        }
-        plan
+impl Plan {
+    fn worth(&self) -> u64 {
+        self.0.iter().zip(SCORES).map(|(count, score)| *count as u64 * u64::from(score)).sum()
     }
 }
 
@@ -119,16 +133,18 @@ impl Scheduler {
         mut find: impl FnMut(&[usize], usize, Option<u64>) -> Vec<bool>,
     ) -> Vec<Option<usize>> {
         let mut levels = vec![None; count];
-        let mut profile = *profile;
+        let (mut profile, batch) = (*profile, batch.max(1));
         // The next ones are the last.
         let mut waiting: Vec<_> = (0..count).rev().collect();
         while !waiting.is_empty() {
             let began_ns = now_ns();
             let left_ns = contract_ns.map(|contract_ns| contract_ns.saturating_sub(began_ns));
             // The finest come first: what is left of the time in the end is filled best with what is quick.
-            let Some((level, planned)) = self.next(&profile, finest, waiting.len(), left_ns) else { break };
-            let size = planned.min(batch.max(1));
-            let planned_ns = profile.0[level] * size as u64;
+            let Some((level, planned)) = self.next(&profile, finest, (waiting.len(), batch), left_ns) else {
+                break;
+            };
+            let size = planned.min(batch);
+            let planned_ns = profile.takes_ns(level, size, batch);
             let until_ns = contract_ns
                 .filter(|_| self == Self::Online)
                 .map(|contract_ns| contract_ns.min(began_ns + planned_ns * (100 + MARGIN_PERCENT) / 100));
@@ -155,15 +171,15 @@ impl Scheduler {
         self,
         profile: &Profile,
         finest: usize,
-        count: usize,
+        sizes: (usize, usize),
         left_ns: Option<u64>,
     ) -> Option<(usize, usize)> {
         let Some(left_ns) = left_ns else {
-            return Some((if let Self::Static(level) = self { level } else { finest }, count));
+            return Some((if let Self::Static(level) = self { level } else { finest }, sizes.0));
         };
         let plan = match self {
-            Self::Static(level) => profile.at(level, count, left_ns),
-            Self::Offline | Self::Online => profile.plan(finest, count, left_ns),
+            Self::Static(level) => profile.at(level, sizes, left_ns),
+            Self::Offline | Self::Online => profile.plan(finest, sizes, left_ns),
         };
         plan.0.into_iter().enumerate().find(|(_, planned)| *planned > 0)
     }
@@ -198,53 +214,57 @@ mod tests {
     /// What the levels are worth, and when the last route was found; each takes `slow` times as long as in the profile.
     fn run(scheduler: Scheduler, count: usize, contract_ns: u64, slow: impl Fn(usize) -> u64) -> (u32, u64) {
         let clock = Cell::new(0);
-        let find = |number, level: usize| clock.set(clock.get() + PROFILE.0[level] * slow(number));
+        let find = |number, level: usize| clock.set(clock.get() + PROFILE.each_ns[level] * slow(number));
         let find = one_by_one(|| clock.get(), find);
         let levels = scheduler.run(&PROFILE, (BATCH, 0, count), Some(contract_ns), || clock.get(), find);
         (levels.iter().flatten().map(|level| SCORES[*level]).sum(), clock.get())
     }
 
-    const PROFILE: Profile = Profile([4_000, 1_000, 300, 100]);
+    const PROFILE: Profile = Profile { each_ns: [4_000, 1_000, 300, 100], batch_ns: [0; LEVELS] };
 
-    #[test]
-    fn only_levels_on_the_hull_are_chosen() {
-        assert_eq!(PROFILE.hull(0), [3, 2, 1, 0]);
-        assert_eq!(PROFILE.hull(2), [3, 2]);
-        // Level 1 is nearly as slow as level 0, and level 3 slower than level 2.
-        assert_eq!(Profile([1_000, 900, 100, 200]).hull(0), [2, 0]);
-        // An exact engine that is quicker than all coarser ones.
-        assert_eq!(Profile([10, 800, 300, 100]).hull(0), [0]);
-    }
-
-    #[test]
-    fn a_plan_is_worth_most() {
-        for left_ns in [0, 99, 100, 1_000, 2_500, 3_000, 9_999, 10_000, 25_000, 40_000, 99_000] {
-            let plan = PROFILE.plan(0, 10, left_ns);
-            let spent: u64 = plan.0.iter().zip(PROFILE.0).map(|(count, ns)| *count as u64 * ns).sum();
-            assert!(spent <= left_ns && plan.0.iter().sum::<usize>() <= 10, "{left_ns}: {plan:?}");
-            let worth = |plan: &[usize; 4]| {
-                plan.iter().zip(SCORES).map(|(count, score)| count * score as usize).sum::<usize>()
-            };
-            let mut best = 0;
-            for a in 0..=10 {
-                for b in 0..=10 - a {
-                    for c in 0..=10 - a - b {
-                        for d in 0..=10 - a - b - c {
-                            let ns = a as u64 * 4_000 + b as u64 * 1_000 + c as u64 * 300 + d as u64 * 100;
-                            if ns <= left_ns {
-                                best = best.max(worth(&[a, b, c, d]));
-                            }
+    /// The plan that is worth most, by trying all.
+    fn best(profile: &Profile, sizes: (usize, usize), left_ns: u64) -> u64 {
+        let (count, mut best) = (sizes.0, 0);
+        for a in 0..=count {
+            for b in 0..=count - a {
+                for c in 0..=count - a - b {
+                    for d in 0..=count - a - b - c {
+                        let plan = Plan([a, b, c, d]);
+                        if takes_ns(profile, &plan, sizes.1) <= left_ns {
+                            best = best.max(plan.worth());
                         }
                     }
                 }
             }
-            // Whole numbers of routes may leave a little of the time.
-            assert!(
-                worth(&plan.0) + 4 >= best,
-                "{left_ns}: {plan:?} is worth {}, not {best}",
-                worth(&plan.0)
-            );
         }
+        best
+    }
+
+    fn takes_ns(profile: &Profile, plan: &Plan, batch: usize) -> u64 {
+        plan.0.iter().enumerate().map(|(level, count)| profile.takes_ns(level, *count, batch)).sum()
+    }
+
+    #[test]
+    fn a_plan_is_worth_most() {
+        let profiles = [
+            PROFILE,
+            // Level 1 is nearly as slow as level 0, and level 3 slower than level 2.
+            Profile { each_ns: [1_000, 900, 100, 200], ..Profile::default() },
+            // An exact engine that is quicker than all coarser ones.
+            Profile { each_ns: [10, 800, 300, 100], ..Profile::default() },
+            // Batches cost most.
+            Profile { each_ns: [900, 100, 30, 10], batch_ns: [500, 500, 200, 150] },
+        ];
+        for (profile, batch) in profiles.iter().flat_map(|profile| [(profile, 3), (profile, 64)]) {
+            for left_ns in [0, 99, 100, 1_000, 2_500, 3_000, 9_999, 10_000, 25_000, 40_000, 99_000] {
+                let plan = profile.plan(0, (10, batch), left_ns);
+                assert!(takes_ns(profile, &plan, batch) <= left_ns && plan.0.iter().sum::<usize>() <= 10);
+                let best = best(profile, (10, batch), left_ns);
+                // A third level may fill what whole numbers of routes leave of the time.
+                assert!(plan.worth() + 4 >= best, "{profile:?}, {left_ns}: {plan:?}, and {best} is possible");
+            }
+        }
+        assert!(PROFILE.plan(2, (10, 64), 1_000_000).0[..2] == [0, 0], "the finest is level 2");
     }
 
     #[test]

@@ -112,7 +112,7 @@ pub fn find(arguments: &FindArguments) -> anyhow::Result<()> {
         Some(SchedulerArgument::Offline) => Scheduler::Offline,
         Some(SchedulerArgument::Online) | None => Scheduler::Online,
     };
-    let profile = if contract_ms.is_some() { finder.profile(&pairs) } else { Profile([0; LEVELS]) };
+    let profile = if contract_ms.is_some() { finder.profile(&pairs) } else { Profile::default() };
     let mut found = vec![None; pairs.len()];
     let contract = contract_ms.map(|ms| Duration::from_millis(u64::from(ms)));
     let began = Instant::now();
@@ -280,17 +280,21 @@ impl Finder {
         BATCH
     }
 
-    /// How long a route of each level takes: the mean of some.
+    /// How long routes of each level take, and on a device what a batch takes besides, by some of them.
     fn profile(&mut self, pairs: &[Pair]) -> Profile {
-        let profiled = if self.device.is_some() { self.batch() } else { PROFILED };
-        let sample: Vec<_> = pairs.iter().step_by((pairs.len() / profiled).max(1)).map(Pair::ends).collect();
-        let mut profile = [0; LEVELS];
-        for (level, mean_ns) in profile.iter_mut().enumerate() {
-            let began = Instant::now();
-            std::hint::black_box(self.routes(&sample, level));
-            *mean_ns = nanoseconds(began.elapsed()) / (sample.len().max(1) as u64);
+        let many = if self.device.is_some() { self.batch() } else { PROFILED };
+        let sample: Vec<_> = pairs.iter().step_by((pairs.len() / many).max(1)).map(Pair::ends).collect();
+        let few = if self.device.is_some() { sample.len().min(PROFILED) } else { 0 };
+        let mut profile = Profile::default();
+        for level in 0..LEVELS {
+            let mut took = |ends: &[[u32; 2]]| {
+                let began = Instant::now();
+                std::hint::black_box(self.routes(ends, level));
+                (ends.len(), nanoseconds(began.elapsed()))
+            };
+            profile.note(level, [took(&sample[..few]), took(&sample)]);
         }
-        Profile(profile)
+        profile
     }
 
     fn length_mm(&self, route: &Route) -> Cost {

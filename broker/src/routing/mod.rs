@@ -81,7 +81,7 @@ impl Streets {
         let costs = |of_arcs: Vec<Cost>| {
             let metric = hierarchy.customise(&of_arcs);
             let levels = (1..LEVELS).map(|level| Level::new(&hierarchy, &graph, &metric, level)).collect();
-            Costs { of_arcs, metric, levels, profile: Profile([0; LEVELS]) }
+            Costs { of_arcs, metric, levels, profile: Profile::default() }
         };
         let (by_length, by_duration) = (costs(lengths_mm(&network)), costs(durations_ms(&network)));
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
@@ -251,8 +251,8 @@ impl Streets {
     fn profile(&self, by: RouteBy) -> Profile {
         let nodes = u32::try_from(self.graph.nodes_count()).unwrap_or(u32::MAX);
         let mut memories = Memories::default();
-        let mut profile = [0; LEVELS];
-        for (level, mean_ns) in profile.iter_mut().enumerate() {
+        let mut profile = Profile::default();
+        for (level, mean_ns) in profile.each_ns.iter_mut().enumerate() {
             let began = Instant::now();
             for nth in 0..PROFILED {
                 // Pairs all over the network, the same ones each time.
@@ -267,6 +267,6 @@ impl Streets {
             }
             *mean_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX) / u64::from(PROFILED);
         }
-        Profile(profile)
+        profile
     }
 }
