@@ -259,7 +259,7 @@ mod tests {
             for left_ns in [0, 99, 100, 1_000, 2_500, 3_000, 9_999, 10_000, 25_000, 40_000, 99_000] {
                 let plan = profile.plan(0, (10, batch), left_ns);
                 assert!(takes_ns(profile, &plan, batch) <= left_ns && plan.0.iter().sum::<usize>() <= 10);
-                let best = best(profile, (10, batch), left_ns);
+                let best = best(profile, (10, batch), left_ns * 100 / (100 + RESERVE_PERCENT));
                 // A third level may fill what whole numbers of routes leave of the time.
                 assert!(plan.worth() + 4 >= best, "{profile:?}, {left_ns}: {plan:?}, and {best} is possible");
             }
