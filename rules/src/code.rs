@@ -59,7 +59,7 @@ functions! {
     /// Functions of two numbers.
     Binary: Add = "+", Subtract = "-", Multiply = "*", Divide = "/", IntDivide = "//", Div = "div", Mod = "mod", Rem = "rem",
     Min = "min", Max = "max", Power = "**", IntPower = "^", ShiftLeft = "<<", ShiftRight = ">>", And = "/\\", Or = "\\/", Xor = "xor",
-    Atan2 = "atan2", Atan = "atan", Gcd = "gcd", CopySign = "copysign", Truncate = "truncate",
+    Atan2 = "atan2", Atan = "atan", Gcd = "gcd", CopySign = "copysign",
 }
 
 functions! {

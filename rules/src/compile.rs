@@ -451,11 +451,9 @@ pub(crate) fn constant(name: &str) -> Option<Term> {
     Some(Term::Float(match name {
         "pi" => std::f64::consts::PI,
         "e" => std::f64::consts::E,
-        "inf" | "infinite" => f64::INFINITY,
+        "inf" => f64::INFINITY,
         "nan" => f64::NAN,
         "epsilon" => f64::EPSILON,
-        "max_tagged_integer" => return Some(Term::Int((1 << 60) - 1)),
-        "min_tagged_integer" => return Some(Term::Int(-(1 << 60))),
         _ => return None,
     }))
 }

@@ -2,10 +2,10 @@
 
 use std::cmp::Ordering;
 
-use super::heap::numbers;
 use super::{Error, Machine};
 use crate::code::{Binary, Comparison, Expr, Unary};
 use crate::compile::constant;
+use crate::syntax;
 use crate::term::{Atom, Term};
 
 /// How deep a value that is an expression may be nested.
@@ -69,8 +69,9 @@ impl Machine {
             Expr::Slot(slot) => self.value(self.slot(*slot), 0),
             Expr::Unary(function, operand) => unary(*function, self.evaluate(operand)?),
             Expr::Binary(function, operands) => {
-                let (left, right) = (self.evaluate(&operands[0])?, self.evaluate(&operands[1])?);
-                binary(*function, left, right)
+                // Of two operands without values the error of the right one is told, as the peer does.
+                let right = self.evaluate(&operands[1])?;
+                binary(*function, self.evaluate(&operands[0])?, right)
             }
             Expr::Distance(places) => {
                 let mut values = [Term::Int(0); 4];
@@ -85,7 +86,7 @@ impl Machine {
 
     fn distance(&self, values: [Term; 4]) -> Result<Term, Error> {
         let [from_lon, from_lat, to_lon, to_lat] = values.map(float);
-        finite((self.setting.distance)([from_lon, from_lat], [to_lon, to_lat]))
+        finite_term((self.setting.distance)([from_lon, from_lat], [to_lon, to_lat]))
     }
 
     fn unknown(&self, name: Atom, arity: usize) -> Error {
@@ -119,7 +120,8 @@ impl Machine {
                     2 => {
                         let function =
                             Binary::of(self.atoms.name(name)).ok_or_else(|| self.unknown(name, 2))?;
-                        binary(function, operand(0)?, operand(1)?)
+                        let right = operand(1)?;
+                        binary(function, operand(0)?, right)
                     }
                     4 if self.atoms.name(name) == "distance" => {
                         self.distance([operand(0)?, operand(1)?, operand(2)?, operand(3)?])
@@ -132,11 +134,14 @@ impl Machine {
     }
 }
 
-pub(super) fn compare(comparison: Comparison, left: Term, right: Term) -> bool {
-    if [left, right].iter().any(|number| matches!(number, Term::Float(float) if float.is_nan())) {
-        return comparison == Comparison::NotEqual;
-    }
-    holds(comparison, numbers(left, right))
+/// Compares two numbers by their values. A whole number is rounded to a float where the other one is a float.
+fn compare(comparison: Comparison, left: Term, right: Term) -> bool {
+    let order = match (left, right) {
+        (Term::Int(left), Term::Int(right)) => Some(left.cmp(&right)),
+        _ => float(left).partial_cmp(&float(right)),
+    };
+    // What is no number has no order.
+    order.map_or(comparison == Comparison::NotEqual, |order| holds(comparison, order))
 }
 
 fn holds(comparison: Comparison, order: Ordering) -> bool {
@@ -153,6 +158,7 @@ fn holds(comparison: Comparison, order: Ordering) -> bool {
 const OVERFLOW: Error = Error::Number("a whole number is beyond 64 bits");
 const BY_ZERO: Error = Error::Number("a division by zero");
 const UNDEFINED: Error = Error::Number("a function has no value there");
+const TOO_LARGE: Error = Error::Number("a float is too large");
 
 #[expect(clippy::cast_precision_loss, reason = "floats have 53 bits")]
 fn float(number: Term) -> f64 {
@@ -163,27 +169,45 @@ fn float(number: Term) -> f64 {
     }
 }
 
-fn whole(number: Term) -> Result<i64, Error> {
+/// A float that is a finite number. Few functions take others, and few give them.
+fn finite(number: f64) -> Result<f64, Error> {
     match number {
-        Term::Int(number) => Ok(number),
-        Term::Float(number) => {
-            Err(Error::Type { what: "arithmetic", found: format!("{number:?}"), wanted: "a whole number" })
-        }
-        _ => Err(UNDEFINED),
+        number if number.is_nan() => Err(UNDEFINED),
+        number if number.is_infinite() => Err(TOO_LARGE),
+        number => Ok(number),
     }
 }
 
-/// A float that is one: no function gives infinities from numbers that are none.
-fn finite(number: f64) -> Result<Term, Error> {
-    if number.is_nan() {
-        return Err(UNDEFINED);
+fn finite_term(number: f64) -> Result<Term, Error> {
+    finite(number).map(Term::Float)
+}
+
+/// A function of floats, for finite numbers.
+fn of_float(operand: Term, function: impl Fn(f64) -> f64) -> Result<Term, Error> {
+    finite_term(function(finite(float(operand))?))
+}
+
+fn whole(number: Term) -> Result<i64, Error> {
+    match number {
+        Term::Int(number) => Ok(number),
+        number => {
+            let found = syntax::float(finite(float(number))?);
+            Err(Error::Type { what: "arithmetic", found, wanted: "a whole number" })
+        }
     }
-    if number.is_infinite() { Err(Error::Number("a float is too large")) } else { Ok(Term::Float(number)) }
+}
+
+/// A whole number; none is one beyond 64 bits.
+pub(super) fn checked(number: Option<i64>) -> Result<Term, Error> {
+    number.map(Term::Int).ok_or(OVERFLOW)
 }
 
 fn rounded(number: Term, round: impl Fn(f64) -> f64) -> Result<Term, Error> {
     let Term::Float(number) = number else { return Ok(number) };
     let number = round(number);
+    if !number.is_finite() {
+        return Ok(Term::Float(number));
+    }
     if !(-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&number) {
         return Err(OVERFLOW);
     }
@@ -192,7 +216,6 @@ fn rounded(number: Term, round: impl Fn(f64) -> f64) -> Result<Term, Error> {
 }
 
 fn unary(function: Unary, operand: Term) -> Result<Term, Error> {
-    let checked = |number: Option<i64>| number.map(Term::Int).ok_or(OVERFLOW);
     match (function, operand) {
         (Unary::Minus, Term::Int(number)) => checked(number.checked_neg()),
         (Unary::Minus, operand) => Ok(Term::Float(-float(operand))),
@@ -205,18 +228,17 @@ fn unary(function: Unary, operand: Term) -> Result<Term, Error> {
             let number = float(operand);
             Ok(Term::Float(if number == 0.0 { 0.0 } else { number.signum() }))
         }
-        (Unary::Sqrt, operand) => finite(float(operand).sqrt()),
-        (Unary::Sin, operand) => finite(float(operand).sin()),
-        (Unary::Cos, operand) => finite(float(operand).cos()),
-        (Unary::Tan, operand) => finite(float(operand).tan()),
-        (Unary::Asin, operand) => finite(float(operand).asin()),
-        (Unary::Acos, operand) => finite(float(operand).acos()),
-        (Unary::Atan, operand) => finite(float(operand).atan()),
-        (Unary::Exp, operand) => finite(float(operand).exp()),
-        (Unary::Log | Unary::Log2, operand) if float(operand) <= 0.0 => Err(UNDEFINED),
-        (Unary::Log, operand) => finite(float(operand).ln()),
-        (Unary::Log2, operand) => finite(float(operand).log2()),
-        (Unary::Float, operand) => finite(float(operand)),
+        (Unary::Sqrt, operand) => of_float(operand, f64::sqrt),
+        (Unary::Sin, operand) => of_float(operand, f64::sin),
+        (Unary::Cos, operand) => of_float(operand, f64::cos),
+        (Unary::Tan, operand) => of_float(operand, f64::tan),
+        (Unary::Asin, operand) => of_float(operand, f64::asin),
+        (Unary::Acos, operand) => of_float(operand, f64::acos),
+        (Unary::Atan, operand) => of_float(operand, f64::atan),
+        (Unary::Exp, operand) => of_float(operand, f64::exp),
+        (Unary::Log, operand) => of_float(operand, f64::ln),
+        (Unary::Log2, operand) => of_float(operand, f64::log2),
+        (Unary::Float, operand) => finite_term(float(operand)),
         (Unary::Integer | Unary::Round, operand) => rounded(operand, f64::round),
         (Unary::Truncate, operand) => rounded(operand, f64::trunc),
         (Unary::Floor, operand) => rounded(operand, f64::floor),
@@ -225,10 +247,14 @@ fn unary(function: Unary, operand: Term) -> Result<Term, Error> {
             number @ 1.. => Ok(Term::Int(i64::from(number.ilog2()))),
             _ => Err(UNDEFINED),
         },
-        (Unary::FractionalPart, Term::Float(number)) => Ok(Term::Float(number.fract())),
-        (Unary::FractionalPart, _) => Ok(Term::Int(0)),
-        (Unary::IntegerPart, Term::Float(number)) => Ok(Term::Float(number.trunc())),
-        (Unary::IntegerPart, operand) => Ok(operand),
+        (Unary::FractionalPart, Term::Int(_)) => Ok(Term::Int(0)),
+        (Unary::FractionalPart, operand) => {
+            let number = float(operand);
+            let fraction = if number.is_infinite() { 0.0 } else { number.fract() };
+            finite_term(fraction.copysign(number))
+        }
+        (Unary::IntegerPart, Term::Int(_)) => Ok(operand),
+        (Unary::IntegerPart, operand) => of_float(operand, f64::trunc),
         (Unary::Succ, operand) => checked(whole(operand)?.checked_add(1)),
     }
 }
@@ -236,64 +262,54 @@ fn unary(function: Unary, operand: Term) -> Result<Term, Error> {
 #[inline]
 fn binary(function: Binary, left: Term, right: Term) -> Result<Term, Error> {
     if let (Term::Int(left), Term::Int(right)) = (left, right) {
-        let fast = match function {
-            Binary::Add => left.checked_add(right),
-            Binary::Subtract => left.checked_sub(right),
-            Binary::Multiply => left.checked_mul(right),
-            _ => return whole_numbers(function, left, right),
-        };
-        return fast.map(Term::Int).ok_or(OVERFLOW);
+        return whole_numbers(function, left, right);
     }
     let (x, y) = (float(left), float(right));
     match function {
-        Binary::Add => finite(x + y),
-        Binary::Subtract => finite(x - y),
-        Binary::Multiply => finite(x * y),
-        Binary::Divide if y == 0.0 => Err(BY_ZERO),
-        Binary::Divide => finite(x / y),
-        Binary::Min => Ok(if numbers(left, right).is_le() { left } else { right }),
-        Binary::Max => Ok(if numbers(left, right).is_ge() { left } else { right }),
-        Binary::Power | Binary::IntPower => finite(x.powf(y)),
-        Binary::Atan2 | Binary::Atan => finite(x.atan2(y)),
-        Binary::CopySign => finite(x.copysign(y)),
-        _ => whole(left).and(whole(right)).and(Err(UNDEFINED)),
+        Binary::Add => finite_term(x + y),
+        Binary::Subtract => finite_term(x - y),
+        Binary::Multiply => finite_term(x * y),
+        Binary::Divide if y == 0.0 => Err(if finite(x)? == 0.0 { UNDEFINED } else { BY_ZERO }),
+        Binary::Divide if y.is_infinite() && matches!(left, Term::Int(_)) => Ok(Term::Int(0)),
+        Binary::Divide if y.is_infinite() => finite_term(x / y),
+        Binary::Divide => finite_term(finite(x)? / y),
+        Binary::Min | Binary::Max => extreme(function, left, right),
+        Binary::Power | Binary::IntPower => float_power(left, right),
+        Binary::Atan2 | Binary::Atan => finite_term(finite(x)?.atan2(finite(y)?)),
+        Binary::CopySign => copy_sign(left, y),
+        _ => whole_numbers(function, whole(left)?, whole(right)?),
     }
 }
 
 fn whole_numbers(function: Binary, left: i64, right: i64) -> Result<Term, Error> {
     let by_zero = || if right == 0 { BY_ZERO } else { OVERFLOW };
-    let checked = |number: Option<i64>| number.map(Term::Int).ok_or(OVERFLOW);
+    // The quotient of the smallest number and -1 is beyond 64 bits, and the remainder is not.
+    let remainder = || if right == 0 { Err(BY_ZERO) } else { Ok(left.wrapping_rem(right)) };
     match function {
-        Binary::Divide => match left.checked_rem(right).ok_or_else(by_zero)? {
+        Binary::Add => checked(left.checked_add(right)),
+        Binary::Subtract => checked(left.checked_sub(right)),
+        Binary::Multiply => checked(left.checked_mul(right)),
+        Binary::Divide => match remainder()? {
             0 => checked(left.checked_div(right)),
-            _ => finite(float(Term::Int(left)) / float(Term::Int(right))),
+            _ => finite_term(float(Term::Int(left)) / float(Term::Int(right))),
         },
         Binary::IntDivide => left.checked_div(right).map(Term::Int).ok_or_else(by_zero),
-        Binary::Rem => left.checked_rem(right).map(Term::Int).ok_or_else(by_zero),
+        Binary::Rem => remainder().map(Term::Int),
         Binary::Div => {
             let quotient = left.checked_div(right).ok_or_else(by_zero)?;
             let is_below = left % right != 0 && (left < 0) != (right < 0);
             Ok(Term::Int(quotient - i64::from(is_below)))
         }
         Binary::Mod => {
-            let remainder = left.checked_rem(right).ok_or_else(by_zero)?;
-            Ok(Term::Int(if remainder != 0 && (remainder < 0) != (right < 0) {
-                remainder + right
-            } else {
-                remainder
-            }))
+            let remainder = remainder()?;
+            let is_other = remainder != 0 && (remainder < 0) != (right < 0);
+            Ok(Term::Int(if is_other { remainder + right } else { remainder }))
         }
         Binary::Min => Ok(Term::Int(left.min(right))),
         Binary::Max => Ok(Term::Int(left.max(right))),
         Binary::Power | Binary::IntPower => power(left, right),
-        Binary::ShiftLeft => {
-            let bits = u32::try_from(right).ok().filter(|bits| *bits < 63 || left == 0).ok_or(OVERFLOW)?;
-            checked(left.checked_mul(1_i64.checked_shl(bits).unwrap_or(0)))
-        }
-        Binary::ShiftRight => {
-            let bits = u32::try_from(right).map_err(|_| UNDEFINED)?;
-            Ok(Term::Int(left >> bits.min(63)))
-        }
+        Binary::ShiftLeft => shift(left, right),
+        Binary::ShiftRight => shift(left, right.saturating_neg()),
         Binary::And => Ok(Term::Int(left & right)),
         Binary::Or => Ok(Term::Int(left | right)),
         Binary::Xor => Ok(Term::Int(left ^ right)),
@@ -302,15 +318,46 @@ fn whole_numbers(function: Binary, left: i64, right: i64) -> Result<Term, Error>
             while b != 0 {
                 (a, b) = (b, a % b);
             }
-            i64::try_from(a).map(Term::Int).map_err(|_| OVERFLOW)
+            checked(i64::try_from(a).ok())
         }
-        Binary::Atan2 | Binary::Atan => finite(float(Term::Int(left)).atan2(float(Term::Int(right)))),
-        Binary::CopySign => finite(float(Term::Int(left)).copysign(float(Term::Int(right)))),
-        Binary::Truncate => Err(UNDEFINED),
-        Binary::Add => checked(left.checked_add(right)),
-        Binary::Subtract => checked(left.checked_sub(right)),
-        Binary::Multiply => checked(left.checked_mul(right)),
+        Binary::Atan2 | Binary::Atan => finite_term(float(Term::Int(left)).atan2(float(Term::Int(right)))),
+        Binary::CopySign => copy_sign(Term::Int(left), float(Term::Int(right))),
     }
+}
+
+/// The lesser or the greater one of two numbers of which one is a float.
+fn extreme(function: Binary, left: Term, right: Term) -> Result<Term, Error> {
+    let (x, y) = (float(left), float(right));
+    let is_left = match x.partial_cmp(&y) {
+        // Of a number and what is none it is the number.
+        None => y.is_nan(),
+        // Of two that are equal it is the float, and of two zeros the one with the sign.
+        Some(Ordering::Equal) if x.is_sign_negative() == y.is_sign_negative() => return finite_term(x),
+        Some(Ordering::Equal) => x.is_sign_negative() == (function == Binary::Min),
+        Some(order) => order.is_lt() == (function == Binary::Min),
+    };
+    Ok(if is_left { left } else { right })
+}
+
+/// A number with a sign. It stays a whole number.
+fn copy_sign(number: Term, sign: f64) -> Result<Term, Error> {
+    match number {
+        Term::Int(number) if (number < 0) != sign.is_sign_negative() => checked(number.checked_neg()),
+        Term::Float(number) => Ok(Term::Float(number.copysign(sign))),
+        number => Ok(number),
+    }
+}
+
+/// Shifts to the left, or to the right by a negative number.
+fn shift(number: i64, bits: i64) -> Result<Term, Error> {
+    if bits < 0 {
+        return Ok(Term::Int(number >> bits.unsigned_abs().min(63)));
+    }
+    if number == 0 {
+        return Ok(Term::Int(0));
+    }
+    let shifted = u32::try_from(bits).ok().and_then(|bits| number.checked_shl(bits));
+    checked(shifted.filter(|shifted| shifted >> bits == number))
 }
 
 fn power(base: i64, exponent: i64) -> Result<Term, Error> {
@@ -318,12 +365,23 @@ fn power(base: i64, exponent: i64) -> Result<Term, Error> {
         (1, _) => Ok(Term::Int(1)),
         (-1, _) => Ok(Term::Int(if exponent % 2 == 0 { 1 } else { -1 })),
         (0, ..0) => Err(BY_ZERO),
-        (_, ..0) => Err(UNDEFINED),
+        (_, ..0) => finite_term(float(Term::Int(base)).powf(float(Term::Int(exponent)))),
         (0, _) => Ok(Term::Int(i64::from(exponent == 0))),
-        _ => u32::try_from(exponent)
-            .ok()
-            .and_then(|exponent| base.checked_pow(exponent))
-            .map(Term::Int)
-            .ok_or(OVERFLOW),
+        _ => checked(u32::try_from(exponent).ok().and_then(|exponent| base.checked_pow(exponent))),
+    }
+}
+
+/// A power of which the base or the exponent is a float. Where the answer is 0 or 1 for any float it is a whole number.
+fn float_power(base: Term, exponent: Term) -> Result<Term, Error> {
+    let (x, y) = (float(base), float(exponent));
+    match base {
+        _ if y == 0.0 => Ok(Term::Int(1)),
+        Term::Int(1) => Ok(Term::Int(1)),
+        Term::Int(0) if y > 0.0 => Ok(Term::Int(0)),
+        Term::Int(0) if y < 0.0 => Err(BY_ZERO),
+        _ => match (finite(x)?, finite(y)?) {
+            (0.0, ..0.0) => Err(BY_ZERO),
+            (x, y) => finite_term(x.powf(y)),
+        },
     }
 }

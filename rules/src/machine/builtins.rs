@@ -7,7 +7,7 @@ use foldhash::fast::RandomState;
 use hashbrown::{HashMap, HashSet};
 
 use super::causes::Causes;
-use super::{Error, Machine};
+use super::{Error, Machine, arithmetic};
 use crate::code::Code;
 use crate::syntax::Writer;
 use crate::term::{Atom, Term};
@@ -154,25 +154,8 @@ impl Machine {
                 let list = self.heap.list(variables.into_iter(), Term::Atom(Atom::NIL));
                 self.unify(arguments[1], list)
             }
-            Builtin::Succ => match (argument(self, 0), argument(self, 1)) {
-                (Term::Int(number @ 0..), _) => self.unify(arguments[1], Term::Int(number.saturating_add(1))),
-                (Term::Var(_), Term::Int(number @ 1..)) => self.unify(arguments[0], Term::Int(number - 1)),
-                (Term::Var(_), Term::Int(0)) => false,
-                (Term::Var(_), Term::Var(_)) => return Err(Error::Unbound("succ/2")),
-                (found, _) => return Err(self.wrong("succ/2", found, "a whole number from 0 on")),
-            },
-            Builtin::Plus => match (argument(self, 0), argument(self, 1), argument(self, 2)) {
-                (Term::Int(left), Term::Int(right), _) => {
-                    self.unify(arguments[2], Term::Int(left.wrapping_add(right)))
-                }
-                (Term::Int(left), _, Term::Int(sum)) => {
-                    self.unify(arguments[1], Term::Int(sum.wrapping_sub(left)))
-                }
-                (_, Term::Int(right), Term::Int(sum)) => {
-                    self.unify(arguments[0], Term::Int(sum.wrapping_sub(right)))
-                }
-                _ => return Err(Error::Unbound("plus/3")),
-            },
+            Builtin::Succ => self.succ(arguments)?,
+            Builtin::Plus => self.plus(arguments)?,
             Builtin::AtomLength => {
                 let text = self.text_of(arguments[0], "atom_length/2")?;
                 let count = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
@@ -187,6 +170,36 @@ impl Machine {
                 self.unify(arguments[2], name)
             }
         })
+    }
+
+    /// A number and the next one, of which one is known.
+    fn succ(&mut self, arguments: &[Term]) -> Result<bool, Error> {
+        let numbers = [0, 1].map(|idx| self.heap.resolve(arguments[idx]));
+        if let Some(found) = numbers.iter().find(|number| !matches!(number, Term::Int(0..) | Term::Var(_))) {
+            return Err(self.wrong("succ/2", *found, "a whole number from 0 on"));
+        }
+        let (value, of) = match numbers {
+            [Term::Int(left), _] => (left.checked_add(1), 1),
+            [_, Term::Int(0)] => return Ok(false),
+            [_, Term::Int(right)] => (Some(right - 1), 0),
+            _ => return Err(Error::Unbound("succ/2")),
+        };
+        Ok(self.unify(arguments[of], arithmetic::checked(value)?))
+    }
+
+    /// Two numbers and their sum, of which two are known.
+    fn plus(&mut self, arguments: &[Term]) -> Result<bool, Error> {
+        let numbers = [0, 1, 2].map(|idx| self.heap.resolve(arguments[idx]));
+        if let Some(found) = numbers.iter().find(|number| !matches!(number, Term::Int(_) | Term::Var(_))) {
+            return Err(self.wrong("plus/3", *found, "a whole number"));
+        }
+        let (value, of) = match numbers {
+            [Term::Int(left), Term::Int(right), _] => (left.checked_add(right), 2),
+            [Term::Int(left), _, Term::Int(sum)] => (sum.checked_sub(left), 1),
+            [_, Term::Int(right), Term::Int(sum)] => (sum.checked_sub(right), 0),
+            _ => return Err(Error::Unbound("plus/3")),
+        };
+        Ok(self.unify(arguments[of], arithmetic::checked(value)?))
     }
 
     /// Whether a constraint that is there waits for a variable.

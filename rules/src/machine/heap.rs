@@ -293,11 +293,15 @@ fn rank(term: Term) -> u8 {
     }
 }
 
-/// The order of two numbers by their values.
-pub(crate) fn numbers(left: Term, right: Term) -> Ordering {
+/// The standard order of two numbers by their values.
+fn numbers(left: Term, right: Term) -> Ordering {
     match (left, right) {
         (Term::Int(left), Term::Int(right)) => left.cmp(&right),
-        (Term::Float(left), Term::Float(right)) => left.partial_cmp(&right).unwrap_or(Ordering::Less),
+        // What is no number is before all numbers.
+        (Term::Float(left), Term::Float(right)) => match (left.is_nan(), right.is_nan()) {
+            (false, false) => left.total_cmp(&right),
+            (is_first, is_second) => is_second.cmp(&is_first),
+        },
         (Term::Int(left), Term::Float(right)) => mixed(left, right),
         (Term::Float(left), Term::Int(right)) => mixed(right, left).reverse(),
         _ => Ordering::Equal,

@@ -17,7 +17,8 @@ pub(super) enum Kind {
     /// A name in quotes, which is never an operator's sign of punctuation.
     Quoted(String),
     Variable(String),
-    Int(i64),
+    /// A whole number without its sign, 2^63 at most.
+    Int(u64),
     Float(f64),
     /// One of `( ) [ ] { } , |`.
     Punctuation(char),
@@ -26,6 +27,9 @@ pub(super) enum Kind {
     /// The end of the text.
     Nothing,
 }
+
+/// What is said of a number that is too large.
+pub(super) const BEYOND: &str = "the number does not fit into 64 bits";
 
 pub(super) struct Lexer<'a> {
     text: &'a str,
@@ -209,10 +213,7 @@ impl<'a> Lexer<'a> {
             if rest.starts_with(prefix) && rest[2..].starts_with(|sign: char| sign.is_digit(radix)) {
                 self.at += 2;
                 let digits = self.take(|sign| sign.is_digit(radix));
-                let value = i64::from_str_radix(digits, radix);
-                return value
-                    .map(Kind::Int)
-                    .map_err(|_| Self::fault(at, "the number does not fit into 64 bits"));
+                return Self::whole(at, u64::from_str_radix(digits, radix).ok());
             }
         }
         if let Some(sign) = rest.strip_prefix("0'").and_then(|rest| rest.chars().next()) {
@@ -225,7 +226,7 @@ impl<'a> Lexer<'a> {
                 }
                 _ => sign,
             };
-            return Ok(Kind::Int(i64::from(u32::from(sign))));
+            return Ok(Kind::Int(u64::from(u32::from(sign))));
         }
         self.take(|sign| sign.is_ascii_digit());
         let is_digit = |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit());
@@ -233,11 +234,22 @@ impl<'a> Lexer<'a> {
         if self.rest().strip_prefix('.').is_some_and(is_digit) {
             is_float = true;
             self.at += 1;
-            self.take(|sign| sign.is_ascii_digit());
+            let fraction = self.take(|sign| sign.is_ascii_digit());
+            let word = self.rest().find(|sign| !is_word(sign)).map_or(self.rest(), |end| &self.rest()[..end]);
+            let special = match word {
+                "Inf" => Some(f64::INFINITY),
+                "NaN" if fraction.bytes().any(|digit| digit != b'0') => Some(f64::NAN),
+                _ => None,
+            };
+            if let Some(special) = special {
+                self.at += word.len();
+                return Ok(Kind::Float(special));
+            }
         }
-        if is_float && let Some(behind) = self.rest().strip_prefix(['e', 'E']) {
+        if let Some(behind) = self.rest().strip_prefix(['e', 'E']) {
             let digits = behind.strip_prefix(['+', '-']).unwrap_or(behind);
             if is_digit(digits) {
+                is_float = true;
                 self.at = self.text.len() - digits.len();
                 self.take(|sign| sign.is_ascii_digit());
             }
@@ -250,6 +262,12 @@ impl<'a> Lexer<'a> {
             }
             return Ok(Kind::Float(value));
         }
-        text.parse().map(Kind::Int).map_err(|_| Self::fault(at, "the number does not fit into 64 bits"))
+        Self::whole(at, text.parse().ok())
+    }
+
+    /// A whole number, of which the smallest one has no positive.
+    fn whole(at: usize, number: Option<u64>) -> Result<Kind, Fault> {
+        let number = number.filter(|number| *number <= i64::MIN.unsigned_abs());
+        number.map(Kind::Int).ok_or_else(|| Self::fault(at, BEYOND))
     }
 }

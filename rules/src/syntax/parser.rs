@@ -3,8 +3,8 @@
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
-use super::lexer::{Kind as Token, Lexer, Token as Place};
-use super::{Fault, Operators};
+use super::lexer::{BEYOND, Kind as Token, Lexer, Token as Place};
+use super::{Fault, Operators, float};
 use crate::term::{Atom, Atoms};
 
 /// How deep terms may be nested in a text.
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
         let found = match &self.token.kind {
             Token::Name(name) | Token::Quoted(name) | Token::Variable(name) => format!("`{name}`"),
             Token::Int(number) => format!("`{number}`"),
-            Token::Float(number) => format!("`{number:?}`"),
+            Token::Float(number) => format!("`{}`", float(*number)),
             Token::Punctuation(sign) => format!("`{sign}`"),
             Token::End => "a full stop".to_owned(),
             Token::Nothing => {
@@ -250,7 +250,10 @@ impl<'a> Parser<'a> {
     fn primary(&mut self, operators: &Operators, most: u16) -> Result<(Node, u16), Fault> {
         let at = self.token.at;
         let kind = match self.token.kind.clone() {
-            Token::Int(number) => Kind::Int(number),
+            Token::Int(number) => {
+                let number = i64::try_from(number);
+                Kind::Int(number.map_err(|_| Fault { at, what: BEYOND.to_owned() })?)
+            }
             Token::Float(number) => Kind::Float(number),
             Token::Variable(name) => self.variable(name),
             Token::Punctuation('(') => {
@@ -337,7 +340,7 @@ impl<'a> Parser<'a> {
         }
         if atom == Atom::MINUS && !self.token.is_apart {
             let number = match self.token.kind {
-                Token::Int(number) => Some(Kind::Int(-number)),
+                Token::Int(number) => Some(Kind::Int(0_i64.wrapping_sub_unsigned(number))),
                 Token::Float(number) => Some(Kind::Float(-number)),
                 _ => None,
             };

@@ -204,10 +204,10 @@ pub(crate) fn quoted(name: &str) -> String {
 /// A float with the fewest digits that read as itself.
 pub(crate) fn float(number: f64) -> String {
     if number.is_nan() {
-        return "nan".to_owned();
+        return "1.5NaN".to_owned();
     }
     if number.is_infinite() {
-        return if number > 0.0 { "inf" } else { "-inf" }.to_owned();
+        return if number > 0.0 { "1.0Inf" } else { "-1.0Inf" }.to_owned();
     }
     let text = format!("{number:e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));

@@ -1,5 +1,6 @@
 //! Tests of the rules.
 
+mod arithmetic;
 mod cases;
 mod large;
 mod peer;
