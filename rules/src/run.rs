@@ -73,6 +73,7 @@ pub fn run(goal: &Goal, setting: Setting) -> Result<Answer, Error> {
             }
         });
     }
+    machine.check_walk()?;
     others.sort_unstable();
     others.dedup();
     names.extend(others.into_iter().zip(1..).map(|(cell, number)| (cell, format!("_{number}"))));

@@ -32,10 +32,15 @@ pub struct RunArguments {
     /// Print the values of the goal's variables, as is done anyhow
     #[arg(long)]
     pub bindings: bool,
-    /// Most rules applied and predicates called
+    /// Most rules applied and predicates called. With it, constraints that are looked at have a bound as well: a thousand times as many, and a million at least
     #[arg(long, value_name = "N")]
     pub steps: Option<u64>,
 }
+
+/// Looks for each step and for all at least: without a bound, a term that has another one twice could be walked through without an end
+/// within few steps.
+const LOOKS_PER_STEP: u64 = 1_000;
+const LOOKS_MIN: u64 = 1_000_000;
 
 /// An engine for rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -68,7 +73,11 @@ pub fn run(arguments: &RunArguments) -> anyhow::Result<()> {
         Wrong::Program(faults) => anyhow::anyhow!("{}", lines(&path.display().to_string(), &faults)),
         Wrong::Goal(faults) => anyhow::anyhow!("{}", lines("goal", &faults)),
     })?;
-    let bounds = Bounds { steps: steps.unwrap_or(u64::MAX), ..Bounds::default() };
+    let bounds = steps.map_or_else(Bounds::default, |steps| Bounds {
+        steps,
+        looks: steps.saturating_mul(LOOKS_PER_STEP).max(LOOKS_MIN),
+        ..Bounds::default()
+    });
     let setting = Setting { bounds, distance: distance(World::Geodetic), ..Setting::default() };
     let device = match engine {
         EngineArgument::Cpu => None,

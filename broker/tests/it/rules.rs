@@ -75,6 +75,15 @@ fn what_is_wrong_is_told_with_its_line() {
     );
     let endless = run("a(X) <=> Y is X + 1, a(Y).", &["--goal", "a(1)", "--steps", "1000"]);
     assert!(endless.expect_err("too many").contains("more than 1000 steps"));
+    let doubled = run(
+        "g(0, _) <=> true.\ng(N, T) <=> M is N - 1, g(M, f(T, T)).",
+        &["--goal", "g(60, A)", "--steps", "1000"],
+    );
+    assert!(
+        doubled
+            .expect_err("too large")
+            .contains("more than 1000000 constraints, or 16 times as many words of terms")
+    );
     assert!(
         run("a(X) <=> Y is X + _, a(Y).", &["--goal", "a(1)"])
             .expect_err("an error")

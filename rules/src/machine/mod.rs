@@ -376,7 +376,7 @@ impl Machine {
 
     /// The error that a walk that ended early is.
     #[inline]
-    fn check_walk(&self) -> Result<(), Error> {
+    pub(crate) fn check_walk(&self) -> Result<(), Error> {
         if self.heap.is_worn() { Err(Error::Looks(self.setting.bounds.looks)) } else { Ok(()) }
     }
 
