@@ -15,7 +15,7 @@ impl Machine {
     #[inline]
     pub(super) fn compares(&self, comparison: Comparison, left: &Expr, right: &Expr) -> Result<bool, Error> {
         if let (Some(left), Some(right)) = (self.whole(left), self.whole(right)) {
-            return Ok(holds(comparison, left.cmp(&right)));
+            return Ok(holds(comparison, left, right));
         }
         let (left, right) = (self.evaluate(left)?, self.evaluate(right)?);
         Ok(compare(comparison, left, right))
@@ -136,22 +136,21 @@ impl Machine {
 
 /// Compares two numbers by their values. A whole number is rounded to a float where the other one is a float.
 fn compare(comparison: Comparison, left: Term, right: Term) -> bool {
-    let order = match (left, right) {
-        (Term::Int(left), Term::Int(right)) => Some(left.cmp(&right)),
-        _ => float(left).partial_cmp(&float(right)),
-    };
-    // What is no number has no order.
-    order.map_or(comparison == Comparison::NotEqual, |order| holds(comparison, order))
+    match (left, right) {
+        (Term::Int(left), Term::Int(right)) => holds(comparison, left, right),
+        _ => holds(comparison, float(left), float(right)),
+    }
 }
 
-fn holds(comparison: Comparison, order: Ordering) -> bool {
+#[inline]
+fn holds<N: PartialOrd>(comparison: Comparison, left: N, right: N) -> bool {
     match comparison {
-        Comparison::Less => order == Ordering::Less,
-        Comparison::Greater => order == Ordering::Greater,
-        Comparison::LessOrEqual => order != Ordering::Greater,
-        Comparison::GreaterOrEqual => order != Ordering::Less,
-        Comparison::Equal => order == Ordering::Equal,
-        Comparison::NotEqual => order != Ordering::Equal,
+        Comparison::Less => left < right,
+        Comparison::Greater => left > right,
+        Comparison::LessOrEqual => left <= right,
+        Comparison::GreaterOrEqual => left >= right,
+        Comparison::Equal => left == right,
+        Comparison::NotEqual => left != right,
     }
 }
 

@@ -89,9 +89,9 @@ impl Machine {
     }
 
     /// Drops what the history has of a constraint.
+    #[inline]
     pub(super) fn forget(&mut self, id: u64) {
-        if !self.histories.is_empty() {
-            let entries = self.histories.remove(&id).unwrap_or_default();
+        if let Some(entries) = self.histories.remove(&id) {
             self.history_links -= entries.len();
             for entry in entries {
                 self.history.remove(&entry);

@@ -171,16 +171,19 @@ impl Heap {
         is_there || self.is_worn()
     }
 
+    #[inline]
     pub(crate) fn is_ground(&self, term: Term) -> bool {
         match self.resolve(term) {
             Term::Var(_) => false,
-            term @ Term::Compound(_) => {
-                let mut is_ground = true;
-                self.variables(term, &mut |_| is_ground = false);
-                is_ground && !self.is_worn()
-            }
+            term @ Term::Compound(_) => self.has_no_variable(term),
             _ => true,
         }
+    }
+
+    fn has_no_variable(&self, term: Term) -> bool {
+        let mut is_ground = true;
+        self.variables(term, &mut |_| is_ground = false);
+        is_ground && !self.is_worn()
     }
 
     /// Whether two terms are the same as they stand (`==`).

@@ -1,5 +1,7 @@
 //! Constraints that are there, and indexes over them.
 
+use std::hash::{BuildHasherDefault, Hasher};
+
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
@@ -38,6 +40,54 @@ pub(super) struct Suspension {
     pub(super) is_reactive: bool,
 }
 
+/// The newest constraint of each bucket of an index.
+#[derive(Debug)]
+enum Buckets {
+    /// The index is the list of all.
+    One(u32),
+    ByHash(HashMap<u64, u32, BuildHasherDefault<Mixed>>),
+}
+
+/// The hash of a number that is a hash already. Its lower half has the upper one mixed in: [`mix`] leaves the lowest bits to the lowest bits.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a key of the table is a number");
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash ^ hash >> 32;
+    }
+}
+
+impl Buckets {
+    fn new(mask: u64) -> Self {
+        if mask == 0 { Self::One(NONE) } else { Self::ByHash(HashMap::default()) }
+    }
+
+    fn first(&self, hash: u64) -> u32 {
+        match self {
+            Self::One(first) => *first,
+            Self::ByHash(firsts) => firsts.get(&hash).copied().unwrap_or(NONE),
+        }
+    }
+
+    /// Makes a slot the first one, or a bucket empty. Returns the one before.
+    fn replace(&mut self, hash: u64, slot: u32) -> u32 {
+        match self {
+            Self::One(first) => std::mem::replace(first, slot),
+            Self::ByHash(firsts) if slot == NONE => firsts.remove(&hash).unwrap_or(NONE),
+            Self::ByHash(firsts) => firsts.insert(hash, slot).unwrap_or(NONE),
+        }
+    }
+}
+
 /// The constraints of a kind, in slots.
 #[derive(Debug)]
 pub(super) struct Constraints {
@@ -46,7 +96,7 @@ pub(super) struct Constraints {
     pub(super) suspensions: Vec<Suspension>,
     arguments: Vec<Term>,
     links: Vec<Link>,
-    buckets: Box<[HashMap<u64, u32, RandomState>]>,
+    buckets: Box<[Buckets]>,
     free: Vec<u32>,
     /// The youngest that was ever stored.
     youngest: u64,
@@ -66,7 +116,7 @@ impl Constraints {
             suspensions: Vec::new(),
             arguments: Vec::new(),
             links: Vec::new(),
-            buckets: kind.indexes.iter().map(|_| HashMap::default()).collect(),
+            buckets: kind.indexes.iter().map(|mask| Buckets::new(*mask)).collect(),
             free: Vec::new(),
             youngest: 0,
             stored_count: 0,
@@ -157,13 +207,16 @@ impl Constraints {
     /// The hash of what an index asks; none where that has variables.
     fn hash(&self, heap: &Heap, slot: u32, index: usize, known: Option<&mut Known>) -> Option<u64> {
         let mask = self.indexes[index];
+        if mask == 0 {
+            return Some(0);
+        }
         let asked = self.arguments(slot).iter().enumerate().filter(|(idx, _)| mask >> idx & 1 == 1);
         hash(heap, asked.map(|(_, argument)| *argument), known)
     }
 
     /// The newest constraint of a bucket.
     pub(super) fn first(&self, index: usize, hash: u64) -> u32 {
-        self.buckets[index].get(&hash).copied().unwrap_or(NONE)
+        self.buckets[index].first(hash)
     }
 
     /// Puts a constraint where others find it.
@@ -177,7 +230,7 @@ impl Constraints {
         self.youngest = suspension.id;
         for index in 0..self.indexes.len() {
             if let Some(hash) = self.hash(heap, slot, index, known.as_deref_mut()) {
-                let first = self.buckets[index].insert(hash, slot).unwrap_or(NONE);
+                let first = self.buckets[index].replace(hash, slot);
                 *self.link(slot, index) = Link { next: first, previous: NONE };
                 if first != NONE {
                     self.link(first, index).previous = slot;
@@ -205,11 +258,7 @@ impl Constraints {
         if previous != NONE {
             self.link(previous, index).next = next;
         } else if let Some(hash) = self.hash(heap, slot, index, None) {
-            if next == NONE {
-                self.buckets[index].remove(&hash);
-            } else {
-                self.buckets[index].insert(hash, next);
-            }
+            self.buckets[index].replace(hash, next);
         }
     }
 
@@ -227,7 +276,7 @@ impl Constraints {
             if previous != NONE {
                 self.link(previous, index).next = slot;
             } else if let Some(hash) = self.hash(heap, slot, index, None) {
-                self.buckets[index].insert(hash, slot);
+                self.buckets[index].replace(hash, slot);
             }
         }
     }
@@ -258,7 +307,7 @@ impl Constraints {
                 self.link(next, index).previous = slot;
             }
             if previous == NONE {
-                self.buckets[index].insert(hash, slot);
+                self.buckets[index].replace(hash, slot);
             } else {
                 self.link(previous, index).next = slot;
             }

@@ -38,7 +38,10 @@ pub(super) struct Lexer<'a> {
 
 /// Signs of which names are made.
 pub(crate) fn is_symbol(sign: char) -> bool {
-    "+-*/\\^<>=~:.?@#&$".contains(sign)
+    matches!(
+        sign,
+        '+' | '-' | '*' | '/' | '\\' | '^' | '<' | '>' | '=' | '~' | ':' | '.' | '?' | '@' | '#' | '&' | '$'
+    )
 }
 
 /// Signs of which words are made.
