@@ -57,28 +57,22 @@ INLINE bool rules_same(const RulesCell& a, const RulesCell& b) {
   return (a.type == b.type) & (a.type == FLOAT ? numbers : bits);
 }
 
-/// -1, 0, 1; whole numbers and floats are compared exactly.
+/// -1, 0, 1; a whole number is rounded to a float where the other one is a float.
 INLINE int32_t rules_order(const RulesCell& a, const RulesCell& b) {
   if (a.type == WHOLE && b.type == WHOLE) {
     const int64_t x = static_cast<int64_t>(a.bits), y = static_cast<int64_t>(b.bits);
     return x < y ? -1 : x > y;
   }
-  if (a.type == FLOAT && b.type == FLOAT) {
-    const double x = rules_float(a.bits), y = rules_float(b.bits);
-    return x < y ? -1 : x > y;
-  }
-  const bool is_turned = a.type == FLOAT;
-  const int64_t whole = static_cast<int64_t>(is_turned ? b.bits : a.bits);
-  const double number = rules_float(is_turned ? a.bits : b.bits);
-  int32_t order;
-  if (!(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
-    order = number > 0.0 ? -1 : 1;
-  } else {
-    const double below = floor(number);
-    const int64_t under = static_cast<int64_t>(below);
-    order = whole < under ? -1 : whole > under ? 1 : number > below ? -1 : 0;
-  }
-  return is_turned ? -order : order;
+  const double x = rules_as_float(a), y = rules_as_float(b);
+  return x < y ? -1 : x > y;
+}
+
+/// The lesser or the greater one of two numbers of which one is a float; of two that are equal the float, and of two zeros the one with the sign.
+INLINE RulesCell rules_extreme(bool is_least, const RulesCell& a, const RulesCell& b) {
+  const double x = rules_as_float(a), y = rules_as_float(b);
+  const bool is_negative = signbit(x);
+  if (x == y && is_negative == static_cast<bool>(signbit(y))) return rules_of_float(x);
+  return (x == y ? is_negative : x < y) == is_least ? a : b;
 }
 
 INLINE uint32_t rules_finite(double number, RulesCell* result) {
@@ -163,20 +157,24 @@ INLINE uint32_t rules_whole(uint32_t function, int64_t x, int64_t y, RulesCell* 
     case BIT_OR: whole = x | y; break;
     case BIT_XOR: whole = x ^ y; break;
     case SHIFT_LEFT:
-      if (y < 0 || (y >= 63 && x != 0)) return TOO_WIDE;
-      if (x != 0) {
-        whole = static_cast<int64_t>(ux << y);
-        if (whole >> y != x) return TOO_WIDE;
+    case SHIFT_RIGHT: {
+      // To the right by a negative number.
+      const int64_t bits = function == SHIFT_LEFT ? y : y == INT64_MIN ? INT64_MAX : -y;
+      if (bits < 0) {
+        whole = x >> (bits > -63 ? -bits : 63);
+      } else if (x != 0) {
+        if (bits > 63) return TOO_WIDE;
+        whole = static_cast<int64_t>(ux << bits);
+        if (whole >> bits != x) return TOO_WIDE;
       }
       break;
-    case SHIFT_RIGHT:
-      if (y < 0 || y > 0xffffffffll) return UNDEFINED;
-      whole = x >> (y < 63 ? y : 63);
-      break;
+    }
     default: {
       if (y == 0) return BY_ZERO;
-      if (x == INT64_MIN && y == -1) return TOO_WIDE;
-      const int64_t quotient = x / y, rest = x % y;
+      // The quotient is beyond 64 bits, and the remainder is not.
+      const bool is_beyond = x == INT64_MIN && y == -1;
+      if (is_beyond && function != MOD && function != REM) return TOO_WIDE;
+      const int64_t quotient = is_beyond ? 0 : x / y, rest = is_beyond ? 0 : x % y;
       const bool is_below = rest != 0 && (rest < 0) != (y < 0);
       switch (function) {
         case DIVIDE:
@@ -204,9 +202,9 @@ INLINE uint32_t rules_binary(uint32_t function, const RulesCell& a, const RulesC
     case PLUS: return rules_finite(RULES_ADD(x, y), result);
     case SUBTRACT: return rules_finite(RULES_ADD(x, -y), result);
     case MULTIPLY: return rules_finite(RULES_MUL(x, y), result);
-    case DIVIDE: return y == 0.0 ? BY_ZERO : rules_finite(RULES_DIV(x, y), result);
-    case MIN: *result = rules_order(a, b) <= 0 ? a : b; return NO_ERROR;
-    case MAX: *result = rules_order(a, b) >= 0 ? a : b; return NO_ERROR;
+    case DIVIDE: return y != 0.0 ? rules_finite(RULES_DIV(x, y), result) : x == 0.0 ? UNDEFINED : BY_ZERO;
+    case MIN:
+    case MAX: *result = rules_extreme(function == MIN, a, b); return NO_ERROR;
     default: return NOT_WHOLE;
   }
 }

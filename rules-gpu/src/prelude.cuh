@@ -117,12 +117,8 @@ __device__ bool claim(Claim* claims, int count) {
 
 __device__ int order(int64_t a, int64_t b) { return a < b ? -1 : a > b; }
 __device__ int order(double a, double b) { return a < b ? -1 : a > b; }
-__device__ int order(int64_t a, double b) {
-  if (!(b >= -9223372036854775808.0 && b < 9223372036854775808.0)) return b > 0 ? -1 : 1;
-  const int64_t under = int64_t(floor(b));
-  return a < under ? -1 : a > under ? 1 : b > floor(b) ? -1 : 0;
-}
-__device__ int order(double a, int64_t b) { return -order(b, a); }
+__device__ int order(int64_t a, double b) { return order(double(a), b); }
+__device__ int order(double a, int64_t b) { return order(a, double(b)); }
 __device__ double finite(double value, bool* bad) {
   if (!(fabs(value) <= 1.7976931348623157e308)) *bad = true;
   return value;
@@ -149,10 +145,10 @@ __device__ int64_t quotient(int64_t a, int64_t b, bool* bad) {
   }
   return a / b;
 }
-__device__ int64_t rest(int64_t a, int64_t b, bool* bad) { return a - quotient(a, b, bad) * b; }
+__device__ int64_t rest(int64_t a, int64_t b, bool* bad) { return b == -1 ? 0 : a - quotient(a, b, bad) * b; }
 __device__ int64_t quotient_below(int64_t a, int64_t b, bool* bad) {
   const int64_t left = rest(a, b, bad);
-  return *bad ? 0 : a / b - (left != 0 && (left < 0) != (b < 0));
+  return quotient(a, b, bad) - (left != 0 && (left < 0) != (b < 0));
 }
 __device__ int64_t modulo(int64_t a, int64_t b, bool* bad) {
   const int64_t left = rest(a, b, bad);
@@ -162,19 +158,16 @@ __device__ int64_t negative(int64_t a, bool* bad) { return minus(0, a, bad); }
 __device__ int64_t magnitude(int64_t a, bool* bad) { return a < 0 ? negative(a, bad) : a; }
 __device__ int64_t sign(int64_t a, bool*) { return (a > 0) - (a < 0); }
 __device__ int64_t left_shift(int64_t a, int64_t bits, bool* bad) {
-  if (a == 0 && bits >= 0) return 0;
-  if (bits < 0 || bits >= 63 || int64_t(uint64_t(a) << bits) >> bits != a) {
+  if (bits < 0) return a >> (bits > -63 ? -bits : 63);
+  if (a == 0) return 0;
+  if (bits > 63 || int64_t(uint64_t(a) << bits) >> bits != a) {
     *bad = true;
     return 0;
   }
   return int64_t(uint64_t(a) << bits);
 }
 __device__ int64_t right_shift(int64_t a, int64_t bits, bool* bad) {
-  if (bits < 0 || bits > 0xffffffffll) {
-    *bad = true;
-    return 0;
-  }
-  return a >> (bits < 63 ? bits : 63);
+  return left_shift(a, bits == INT64_MIN ? INT64_MAX : -bits, bad);
 }
 __device__ int64_t whole(double a, bool* bad) {
   if (a >= -9223372036854775808.0 && a < 9223372036854775808.0) return int64_t(a);
@@ -194,11 +187,8 @@ __device__ double negative(double a, bool*) { return -a; }
 __device__ double magnitude(double a, bool*) { return fabs(a); }
 __device__ double sign(double a, bool*) { return a == 0 ? 0.0 : a < 0 ? -1.0 : 1.0; }
 __device__ double root(double a, bool* bad) { return finite(sqrt(a), bad); }
-template <typename T>
-__device__ T least(T a, T b) {
-  return order(a, b) <= 0 ? a : b;
-}
-template <typename T>
-__device__ T most(T a, T b) {
-  return order(a, b) >= 0 ? a : b;
-}
+__device__ int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+__device__ int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+// Of two zeros the one with the sign is less.
+__device__ double least(double a, double b) { return (a == b ? signbit(a) : a < b) ? a : b; }
+__device__ double most(double a, double b) { return (a == b ? !signbit(a) : a > b) ? a : b; }

@@ -243,3 +243,65 @@ fn a_device_that_fails_is_told() {
         assert!(matches!(found, Err(Error::Driver(_))), "{found:?}");
     }
 }
+
+/// Numbers at the edges of 64 bits and of floats, by all functions that a device has: a value, or an error here and there.
+#[test]
+fn numbers_are_calculated_as_on_the_processor() {
+    const NUMBERS: [&str; 14] = [
+        "0",
+        "1",
+        "-1",
+        "3",
+        "-7",
+        "63",
+        "64",
+        "-64",
+        "9007199254740993",
+        "9223372036854775807",
+        "-9223372036854775807 - 1",
+        "0.0",
+        "-0.0",
+        "9007199254740992.0",
+    ];
+    const FUNCTIONS: [&str; 17] = [
+        "A + B",
+        "A - B",
+        "A * B",
+        "A / B",
+        "A // B",
+        "A div B",
+        "A mod B",
+        "A rem B",
+        "A << B",
+        "A >> B",
+        "min(A, B)",
+        "max(A, B)",
+        "A /\\ B",
+        "A \\/ B",
+        "A xor B",
+        "abs(A) + sign(B)",
+        "-(A) - B",
+    ];
+    let kernels = crate::kernels();
+    let mut values = 0;
+    let functions = FUNCTIONS.map(|function| format!("C is {function}"));
+    let comparisons = ["<", "=<", "=:=", "=\\="].map(|sign| format!("A {sign} B, C = true"));
+    for test in functions.into_iter().chain(comparisons) {
+        for (x, y) in NUMBERS.iter().flat_map(|x| NUMBERS.map(|y| (*x, y))) {
+            let program = format!(
+                ":- chr_constraint go/0, value/1.\ngo <=> A is {x}, B is {y}, {test} | value(C).\ngo <=> true."
+            );
+            let goal = Goal::new(&program, "go").unwrap_or_else(|wrong| panic!("{wrong:?}\n{program}"));
+            let found = run(&program, "go", &kernels, &Setting::default());
+            match (rules::run(&goal, Setting::default()), found) {
+                (Ok(expected), Ok(found)) => {
+                    assert_eq!(found.store, expected.store, "{program}");
+                    values += 1;
+                }
+                (Err(_), Err(_)) => {}
+                (expected, found) => panic!("{expected:?}, {found:?}\n{program}"),
+            }
+        }
+    }
+    assert!(values > 1_000, "{values} values");
+}
