@@ -82,6 +82,26 @@ test("the corridor along a client's way is drawn, its length told, and it follow
   await part.getByRole("button", { name: "Show area" }).click();
 });
 
+test("a click on the map is for what asked for it last", async () => {
+  await open("?tab=try&");
+  const pressed = page.locator('[aria-pressed="true"]').filter({ hasText: /click/ });
+  const area = page.getByRole("group", { name: "Area" }).getByRole("button", { name: "Circle" });
+  await page.getByRole("button", { name: "Pick the place on the map" }).click();
+  expect(await pressed.allTextContents()).toEqual(["Now click on the map"]);
+  await page.getByRole("button", { name: "Pick both on the map" }).click();
+  expect(await pressed.allTextContents()).toEqual(["Now click where it begins"]);
+  await area.click();
+  expect(await pressed.count()).toBe(0);
+  await page.getByText("Drag from the middle to the edge").waitFor();
+  await page.getByRole("button", { name: "Pick the place on the map" }).click();
+  expect(await page.getByText("Drag from the middle to the edge").count()).toBe(0);
+  const { x, y } = await onScreen(page, [MIDDLE, SOUTH]);
+  await page.mouse.click(x, y);
+  await page.getByRole("button", { name: "Pick the place on the map" }).waitFor();
+  const longitude = page.getByRole("region", { name: "Publish a test event" }).getByRole("textbox", { name: "longitude" });
+  expect(Number(await longitude.inputValue())).toBeCloseTo(MIDDLE, 3);
+});
+
 test("a subscription whose client is off the streets says why its way is not drawn", async () => {
   await put("cat/subscriptions/way", { filters: [{ area: { route: { to: [EAST, SOUTH] }, radius_m: 150 } }] });
   await put("cat/position", { coordinates: [8, 46] });

@@ -80,6 +80,8 @@ export interface Meaning {
 
 /** Calls of a tool that has the map's clicks for itself. */
 export interface Tool {
+  /** Something else has the clicks now. */
+  ended(): void;
   click(place: Place): void;
   move?(place: Place): void;
   /** The pointer goes down, and comes up somewhere. */
@@ -202,7 +204,9 @@ export class MapView implements Shown {
 
   /** Gives the map's clicks to a tool, or back. */
   use(tool: Tool | undefined): void {
+    const before = this.#tool;
     this.#tool = tool;
+    before?.ended();
     this.#base.map.getCanvas().style.cursor = tool === undefined ? "" : "crosshair";
     for (const moves of [this.#base.map.doubleClickZoom, this.#base.map.dragPan]) {
       // What is drawn does not move the map.

@@ -59,23 +59,24 @@ export class Drawing {
 
   /** Begins a new shape: the next clicks on the map are its places. */
   begin(form: DrawnForm): void {
-    this.active.value = form;
-    this.#open = false;
     const { radius_m = CORRIDOR_M } =
       this.#draft.shape.peek().form === "corridor" ? (this.#draft.shape.peek() as { radius_m?: number }) : {};
     this.#draft.shape.value = form === "corridor" ? { form, corners: [], radius_m } : { form: "polygon", corners: [] };
     this.#pressed = undefined;
     this.#view.use({
+      ended: () => {
+        this.active.value = undefined;
+        this.#open = false;
+      },
       click: (place) => this.#click(form, place),
       move: (place) => this.#move(form, place),
       press: (place) => (this.#pressed = place),
       release: (place) => this.#release(form, place),
     });
+    this.active.value = form;
   }
 
   finish(): void {
-    this.active.value = undefined;
-    this.#open = false;
     this.#view.use(undefined);
   }
 

@@ -1,7 +1,7 @@
 // Publishes a test event.
 
 import { useSignal, useSignalEffect } from "@preact/signals";
-import { useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 
 import type { DeliveredFeature } from "nearcast";
 
@@ -23,7 +23,7 @@ interface Line extends Row {
 
 export function PublishPart() {
   const console = useConsole();
-  const { access, view, drawing, settings, live } = console;
+  const { access, view, settings, live } = console;
   const place = useSignal(console.middle());
   const placing = useSignal(false);
   // A page that was opened here has no map at first.
@@ -51,20 +51,20 @@ export function PublishPart() {
     problem.value = undefined;
   };
   const pick = (): void => {
-    drawing.value?.finish();
-    placing.value = !placing.value;
-    view.value?.use(
-      placing.value
-        ? {
-            click: (clicked) => {
-              setPlace(clicked);
-              placing.value = false;
-              view.value?.use(undefined);
-            },
-          }
-        : undefined,
-    );
+    if (placing.value) {
+      view.value?.use(undefined);
+      return;
+    }
+    view.value?.use({
+      click: (clicked) => {
+        setPlace(clicked);
+        view.value?.use(undefined);
+      },
+      ended: () => (placing.value = false),
+    });
+    placing.value = true;
   };
+  useEffect(() => () => void (placing.peek() && view.peek()?.use(undefined)), []);
   const change = (at: number, row: Partial<Row>): void =>
     void (lines.value = lines.value.map((line, index) => (index === at ? { ...line, ...row } : line)));
   const publish = async (): Promise<void> => {

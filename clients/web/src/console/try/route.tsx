@@ -17,7 +17,7 @@ type End = (typeof ENDS)[number];
 
 export function RoutePart() {
   const console = useConsole();
-  const { access, view, drawing } = console;
+  const { access, view } = console;
   const ends = useSignal<Readonly<Record<End, Place>>>({ from: console.middle(), to: console.middle() });
   const by = useSignal<"duration" | "length">("duration");
   /** The end that the next click on the map is. */
@@ -28,18 +28,18 @@ export function RoutePart() {
     answer.value = undefined;
   };
   const pick = (end: End | undefined): void => {
-    drawing.value?.finish();
+    if (end === undefined) {
+      if (picking.peek() !== undefined) view.peek()?.use(undefined);
+      return;
+    }
+    view.value?.use({
+      click: (place) => {
+        set(end, place);
+        pick(end === "from" ? "to" : undefined);
+      },
+      ended: () => (picking.value = undefined),
+    });
     picking.value = end;
-    view.value?.use(
-      end === undefined
-        ? undefined
-        : {
-            click: (place) => {
-              set(end, place);
-              pick(end === "from" ? "to" : undefined);
-            },
-          },
-    );
   };
   useEffect(() => {
     view.value?.draw("route", shapesOf(ends.value, answer.value));
@@ -47,7 +47,7 @@ export function RoutePart() {
   useEffect(
     () => () => {
       view.peek()?.draw("route", []);
-      if (picking.peek() !== undefined) view.peek()?.use(undefined);
+      pick(undefined);
     },
     [],
   );
