@@ -42,6 +42,8 @@ export interface LinkOptions {
 
 /** A connection that was ready for so long is taken for a good one: the next wait begins short again. */
 const STABLE_MS = 10_000;
+/** A connection that says nothing for so long after a wake has not outlived what the application woke from. */
+const WAKE_ANSWER_MS = 5000;
 
 /** How a connection ended, and what that means. */
 interface Ending {
@@ -72,6 +74,8 @@ export class Link {
   /** Comes back at once: the session itself has dropped the connection. */
   #renewing = false;
   #heard_ms = 0;
+  /** The timer of a wake that waits for its answer. */
+  #waking: unknown;
   #lastProblem: ProblemError | undefined;
   #retry_ms: number | undefined;
   #failure: Error | undefined;
@@ -143,9 +147,16 @@ export class Link {
     this.#socket?.drop(reason);
   }
 
-  /** Does not wait for the next try, which is made now. */
+  /** Does not wait for the next try, which is made now. A connection that seems to be there has to give a sign of life soon. */
   wake(): void {
     this.#pause.wake();
+    const { clock } = this.#options;
+    const asked_ms = clock.now();
+    if (this.#paused || !this.send(writeFrame({ op: "ping" }))) return;
+    clock.clearTimeout(this.#waking);
+    this.#waking = clock.setTimeout(() => {
+      if (!this.#paused && this.#heard_ms < asked_ms) this.#socket?.drop("nothing was heard after a wake");
+    }, WAKE_ANSWER_MS);
   }
 
   /** Closes for good; the handlers hear the rest. */
@@ -218,6 +229,7 @@ export class Link {
           },
           end: (last) => {
             unwatch?.();
+            clock.clearTimeout(this.#waking);
             this.#ready = false;
             this.#paused = false;
             this.#socket = undefined;

@@ -394,7 +394,10 @@ export class Session<P = Properties> extends SituationCalls implements AsyncIter
     await this.#http.call("DELETE", clientPath(this.client));
   }
 
-  /** Tries to connect now instead of when its time has come: the network is back, or the application in the foreground. */
+  /**
+   * Tries to connect now instead of when its time has come: the network is back, or the application in the foreground. A connection that
+   * seems to have outlived the time without it is asked for an answer, and made anew where none comes within 5 s.
+   */
   wake(): void {
     this.#link.wake();
   }

@@ -192,6 +192,23 @@ describe("a connection that is there no more although nobody said so", () => {
     }
     expect(session.connection.state).toBe("ready");
   });
+
+  test("has five seconds to answer after a wake", async () => {
+    const clock = new FakeClock();
+    const { session, peer } = await opened({ clock, silence_s: 45, ack: "manual" });
+    clock.advance(1000);
+    session.wake();
+    peer.event(1);
+    await session[Symbol.asyncIterator]().next();
+    clock.advance(5000);
+    expect(session.connection.state).toBe("ready");
+    clock.advance(1000);
+    session.wake();
+    clock.advance(5000);
+    await until(() => session.connection.state !== "ready", "it is given up");
+    await server.accept();
+    await until(() => session.connection.state === "ready", "it is there again");
+  });
 });
 
 describe("a delivery", () => {

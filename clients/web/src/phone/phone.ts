@@ -168,6 +168,7 @@ export class Phone {
       void this.#forgottenElsewhere();
     });
     addEventListener("online", wake);
+    addEventListener("offline", () => this.subscriber.value?.away());
     this.shell.onMessage((told) => {
       const { kind, event } = told as Told & { readonly event?: string };
       if (kind === "open") this.selection.want(event);

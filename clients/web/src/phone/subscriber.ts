@@ -1,6 +1,6 @@
 // The session, for as long as the page is this client: connected, lost, connected again.
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 import { Closed, connect, ProblemError, type Checkpoint, type Connection, type Message, type Session } from "nearcast";
 
 import { brokerUrl } from "../shared/pages.js";
@@ -29,9 +29,16 @@ export interface Handlers {
 const CONNECT_S = 10;
 
 export class Subscriber {
-  readonly link = signal<Link>({ at: "none" });
+  readonly link = computed((): Link => {
+    const [link, since_ms] = [this.#link.value, this.#away_ms.value];
+    const isShown = since_ms === undefined || link.at === "none" || link.at === "offline";
+    return isShown ? link : { at: "offline", since_ms };
+  });
   readonly identity: Identity;
   readonly #handlers: Handlers;
+  readonly #link = signal<Link>({ at: "none" });
+  /** Since when the browser has no network; the connection itself notices it only when it next expects an answer. */
+  readonly #away_ms = signal<number | undefined>(undefined);
   readonly #stop = new AbortController();
   #attempt: AbortController | undefined;
   #session: Session | undefined;
@@ -47,8 +54,8 @@ export class Subscriber {
 
   /** Is there until it is closed, or refused. Called again it changes nothing. */
   async run(): Promise<void> {
-    if (this.link.peek().at !== "none") return;
-    this.link.value = { at: "connecting" };
+    if (this.#link.peek().at !== "none") return;
+    this.#link.value = { at: "connecting" };
     // Nobody has to wait for what the browser knows.
     if (!navigator.onLine) this.#offline();
     while (!this.stopped()) {
@@ -73,8 +80,14 @@ export class Subscriber {
     return this.#stop.signal.aborted;
   }
 
+  /** The browser says that there is no network. */
+  away(): void {
+    this.#away_ms.value = Date.now();
+  }
+
   /** The network is back, or somebody looks: tries now. */
   wake(): void {
+    if (navigator.onLine) this.#away_ms.value = undefined;
     this.#session?.wake();
     this.#attempt?.abort();
   }
@@ -124,16 +137,20 @@ export class Subscriber {
   }
 
   #changed(change: Connection): void {
-    if (change.state === "ready") this.link.value = { at: "online" };
+    if (change.state === "ready") {
+      // A broker on this device is reached without a network.
+      this.#away_ms.value = undefined;
+      this.#link.value = { at: "online" };
+    }
     if (change.state !== "lost") return;
     this.#offline();
     if (this.#session !== undefined) this.#handlers.lost();
   }
 
   #offline(): void {
-    const { at } = this.link.value;
+    const { at } = this.#link.peek();
     if (at === "offline") return;
     // Before the first connection of this visit one is offline since an earlier one.
-    this.link.value = { at: "offline", since_ms: (at === "connecting" ? this.#heard_ms : undefined) ?? Date.now() };
+    this.#link.value = { at: "offline", since_ms: (at === "connecting" ? this.#heard_ms : undefined) ?? Date.now() };
   }
 }

@@ -192,6 +192,23 @@ test("a walk along a real track brings exactly what the oracle says, over a loss
   await phone.context.close();
 });
 
+test("a browser without a network says so at once, and that it is back", async () => {
+  const phone = await openPhone(browser, pages.url);
+  const { page } = phone;
+  await page.getByRole("button", { name: "Put me here" }).click();
+  await seen(page, /Your place was sent/);
+  const connection = page.locator(".connection");
+  // The connection itself stays, and says nothing.
+  network.swallow();
+  await phone.context.setOffline(true);
+  await expect.poll(() => connection.textContent()).toMatch(/^Offline since/);
+  network.mend();
+  await phone.context.setOffline(false);
+  await expect.poll(() => connection.textContent()).toBe("Connected");
+  expect(phone.errors()).toEqual([]);
+  await phone.context.close();
+});
+
 test("where one went while the network swallowed everything counts, too", async () => {
   const [longitude, latitude] = [114.5, 22.6];
   const phone = await openPhone(browser, pages.url, { permissions: ["geolocation"], geolocation: { longitude, latitude, accuracy: 10 } });
