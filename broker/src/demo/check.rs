@@ -22,28 +22,37 @@ pub(super) const NAME: &str = "jump";
 
 /// Twenty minutes have 40 pairs of reports that would take more, of 32 taxis: enough to see some, and few enough to look at each. At
 /// 55 m/s there are 81, some of them the noise of receivers among high buildings.
-pub(super) const MAX_M_PER_S: f64 = 100.0;
+const MAX_M_PER_S: f64 = 100.0;
+/// How far apart in the recording two reports may be to be compared, in seconds.
+const WITHIN_S: f64 = 60.0;
+
+/// The limit of a replay that is so many times faster than life, in metres per second, and the seconds of its window.
+pub(super) fn limits(speed: f64) -> (f64, f64) {
+    let speed = speed.clamp(0.1, 1e6);
+    (MAX_M_PER_S * speed, WITHIN_S / speed)
+}
 
 /// How often the check is asked whether it has done all.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 /// The most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// The preset `speed`, with a condition: what visitors publish now does not belong to that day, and would move its clock.
-fn document() -> Value {
+/// The preset `speed`, with a condition: what visitors publish is not compared.
+fn document(speed: f64) -> Value {
+    let (max_m_per_s, for_s) = limits(speed);
     let together = "a.taxi_id = b.taxi_id AND ELAPSED(a, b) > 0";
-    let slow = format!("SPEED(a, b) <= {MAX_M_PER_S}");
+    let slow = format!("SPEED(a, b) <= {max_m_per_s}");
     let pair = json!({"forall": "b", "in": "recent", "that": {"implies": [together, slow]}});
     json!({
-        "contexts": {"recent": {"where": "taxi_id > 0 AND speed_kmh >= 0 AND status >= 0", "for_s": 60}},
+        "contexts": {"recent": {"where": "taxi_id > 0 AND speed_kmh >= 0 AND status IN ('free', 'hired')", "for_s": for_s}},
         "formula": {"forall": "a", "in": "recent", "that": pair},
         "clock": "event",
     })
 }
 
 /// Puts the check in force.
-pub(super) async fn put(broker: SocketAddr) -> anyhow::Result<()> {
-    ask(broker, Method::PUT, Some(document())).await.map(|_| ())
+pub(super) async fn put(broker: SocketAddr, speed: f64) -> anyhow::Result<()> {
+    ask(broker, Method::PUT, Some(document(speed))).await.map(|_| ())
 }
 
 /// Whether an event is one that the check has published.

@@ -56,20 +56,20 @@ impl Progress {
 }
 
 /// Says where the broker listens and what a reader can try beside the demo.
-pub(super) fn links(broker: SocketAddr) {
+pub(super) fn links(broker: SocketAddr, speed: f64) {
     println!();
     if nearcast_web::built() {
-        println!("  console    http://{broker}/");
+        println!("  console    http://{broker}/?colour=status");
         println!("  phone      http://{broker}/phone");
     } else {
         println!("  console    http://{broker}/  is not built into this program, and says there how it is");
     }
     println!("  the check  http://{broker}/v1/checks/{}/findings", check::NAME);
+    let (max_m_per_s, for_s) = check::limits(speed);
     println!(
-        "             no taxi is faster than {:.0} km/h between two of its reports of a minute;",
-        check::MAX_M_PER_S * 3.6
+        "             no taxi, {speed} times faster than life, exceeds {max_m_per_s:.0} m/s between two reports"
     );
-    println!("             the console and the phone page mark the taxis that seem to be");
+    println!("             within {for_s} s; the console and the phone page mark the taxis that seem to");
     println!("  the API    http://{broker}/docs");
     println!("  figures    http://{broker}/v1/stats");
     println!("  listen     websocat ws://{broker}/v1/clients/me/ws");
@@ -77,7 +77,7 @@ pub(super) fn links(broker: SocketAddr) {
     println!("  subscribe  curl -X PUT http://{broker}/v1/clients/me/subscriptions/near \\");
     println!("               -H 'content-type: application/json' -d \\");
     println!(
-        r#"               '{{"filters": [{{"area": {{"center": [114.06, 22.54], "radius_m": 3000}}, "where": "status > 0"}}]}}'"#
+        r#"               '{{"filters": [{{"area": {{"center": [114.06, 22.54], "radius_m": 3000}}, "where": "speed_kmh >= 60"}}]}}'"#
     );
     println!();
 }

@@ -80,7 +80,7 @@ pub(super) fn taxi(number: u32) -> Role {
     let jam = Wish {
         id: "slow-traffic-around-me",
         place: Place::Around { radius_m: 500.0 },
-        condition: Some("speed_kmh < 10 AND status > 0"),
+        condition: Some("speed_kmh < 10 AND status = 'hired'"),
     };
     Role { client: format!("taxi-{number}"), wishes: vec![jam] }
 }
@@ -98,11 +98,14 @@ pub(super) fn places() -> Vec<Role> {
     let road = Wish {
         id: "slow-on-the-boulevard",
         place: Place::Corridor { line: BOULEVARD, radius_m: 150.0 },
-        condition: Some("speed_kmh < 20 AND status IN (1, 2)"),
+        condition: Some("speed_kmh < 20 AND status = 'hired'"),
     };
     let ranks = RANKS.iter().map(|&(client, center, radius_m)| {
-        let free =
-            Wish { id: "free", place: Place::Circle { center, radius_m }, condition: Some("status = 0") };
+        let free = Wish {
+            id: "free",
+            place: Place::Circle { center, radius_m },
+            condition: Some("status = 'free'"),
+        };
         Role { client: client.to_owned(), wishes: vec![free] }
     });
     [
@@ -196,7 +199,7 @@ mod tests {
         for report in recording.reports.iter().step_by(7) {
             let event = Event::at(WORLD.position(&[report.lon, report.lat]).unwrap())
                 .with("speed_kmh", f64::from(report.speed_kmh))
-                .with("status", f64::from(report.status));
+                .with("status", report.status());
             rows.clear();
             scan.match_batch(&[&event], &mut rows).unwrap();
             rows.row(0).iter().for_each(|id| found[id.0 as usize] += 1);

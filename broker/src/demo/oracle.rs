@@ -320,8 +320,9 @@ mod tests {
     }
 
     fn published(number: u64) -> Fact {
-        let event =
-            Event::at(WORLD.position(&[114.001, 22.5]).unwrap()).with("speed_kmh", 3.0).with("status", 1.0);
+        let event = Event::at(WORLD.position(&[114.001, 22.5]).unwrap())
+            .with("speed_kmh", 3.0)
+            .with("status", "hired");
         Fact::Published { number, event: Box::new(event), sent_at: Instant::now() }
     }
 

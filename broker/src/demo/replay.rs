@@ -29,7 +29,14 @@ pub(super) struct Report {
     /// Kilometres per hour.
     pub(super) speed_kmh: u16,
     /// 0 is free, more is in service.
-    pub(super) status: u8,
+    code: u8,
+}
+
+impl Report {
+    /// The state of the taxi, in a word.
+    pub(super) fn status(&self) -> &'static str {
+        if self.code == 0 { "free" } else { "hired" }
+    }
 }
 
 /// All reports, in the order of time.
@@ -38,17 +45,13 @@ pub(super) struct Recording {
     /// Numbers of the taxis, in the order in which they appear.
     pub(super) taxis: Vec<u32>,
     pub(super) reports: Vec<Report>,
-    /// When it begins, in Unix milliseconds.
-    pub(super) start_ms: u64,
 }
 
 /// A report of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due<'a> {
-    /// Time after the start at which it is to be sent.
+    /// Time after the start at which it is to be sent. Later rounds go on where the recording ends.
     pub(super) after: Duration,
-    /// When it was made, in Unix milliseconds. Later rounds go on where the recording ends: the time of events does not go back.
-    pub(super) time_ms: u64,
     pub(super) report: &'a Report,
 }
 
@@ -72,7 +75,7 @@ impl Recording {
     fn read(source: impl std::io::Read) -> anyhow::Result<Self> {
         let mut text = String::new();
         std::io::BufReader::new(source).read_to_string(&mut text)?;
-        let mut recording = Self { taxis: Vec::new(), reports: Vec::new(), start_ms: 0 };
+        let mut recording = Self { taxis: Vec::new(), reports: Vec::new() };
         let mut idxs = HashMap::new();
         let mut start_ms = None;
         for row in csv::Reader::from_reader(text.as_bytes()).deserialize() {
@@ -85,13 +88,13 @@ impl Recording {
                 .checked_sub(*start_ms.get_or_insert(ts_ms))
                 .context("a report is older than the first one")?;
             let at = Duration::from_millis(at);
-            recording.reports.push(Report { at, taxi_idx, lon, lat, speed_kmh, status });
+            recording.reports.push(Report { at, taxi_idx, lon, lat, speed_kmh, code: status });
         }
         anyhow::ensure!(
             recording.reports.is_sorted_by_key(|report| report.at),
             "the reports are out of order"
         );
-        recording.start_ms = start_ms.context("there are no reports")?;
+        anyhow::ensure!(start_ms.is_some(), "there are no reports");
         Ok(recording)
     }
 
@@ -104,8 +107,7 @@ impl Recording {
             self.reports.iter().map(move |report| {
                 let made = start.saturating_add(report.at);
                 let after = Duration::try_from_secs_f64(made.as_secs_f64() / speed).unwrap_or(Duration::MAX);
-                let made_ms = u64::try_from(made.as_millis()).unwrap_or(u64::MAX);
-                Due { after, time_ms: self.start_ms.saturating_add(made_ms), report }
+                Due { after, report }
             })
         })
     }
@@ -132,11 +134,9 @@ mod tests {
         let due: Vec<_> = recording
             .rounds(2.0)
             .take(4)
-            .map(|Due { after, time_ms, report }| {
-                (after.as_millis(), time_ms, recording.taxis[report.taxi_idx])
-            })
+            .map(|Due { after, report }| (after.as_millis(), recording.taxis[report.taxi_idx]))
             .collect();
-        assert_eq!(due, [(0, 5_000, 7), (1_500, 8_000, 9), (32_000, 69_000, 7), (33_500, 72_000, 9)]);
+        assert_eq!(due, [(0, 7), (1_500, 9), (32_000, 7), (33_500, 9)]);
     }
 
     #[test]

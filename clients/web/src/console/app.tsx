@@ -55,7 +55,9 @@ function Bar() {
   const { sub } = access.claims.value ?? {};
   return (
     <header class="bar">
-      <h1>nearcast</h1>
+      <h1>
+        <img src="./assets/icon.svg" alt="" width="24" height="24" /> nearcast
+      </h1>
       <p role="status" class={`link ${state}`} data-state={state} title={why}>
         <span class="mark" aria-hidden="true" />
         <span>

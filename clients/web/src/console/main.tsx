@@ -1,3 +1,4 @@
+import "../shared/font.css";
 import "../shared/theme.css";
 import "./console.css";
 import "./panel.css";

@@ -135,7 +135,7 @@ export function Search() {
         aria-controls="hits"
         aria-autocomplete="list"
         aria-activedescendant={shown && hits.value.length > 0 ? `hit-${chosen.value}` : undefined}
-        placeholder="Search clients, events, places  ( / )"
+        placeholder="Search clients, events, places"
         autocomplete="off"
         value={text.value}
         onInput={({ currentTarget }) => {
@@ -153,6 +153,7 @@ export function Search() {
           else if (event.key === "Escape") open.value = false;
         }}
       />
+      <kbd aria-hidden="true">/</kbd>
       <ul id="hits" role="listbox" aria-label="Found" hidden={!shown}>
         {hits.value.map((hit, index) => (
           <li

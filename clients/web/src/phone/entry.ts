@@ -6,7 +6,7 @@ import { findingOf, idsOf } from "../shared/finding.js";
 import type { Corridor } from "../shared/map/corridor.js";
 import { distance_m, type Place } from "../shared/map/plane.js";
 import type { PageSettings } from "../shared/pages.js";
-import { KINDS, kindText, objectName } from "./readable.js";
+import { KINDS, kindText, objectName } from "../shared/readable.js";
 import { gapWords } from "./words.js";
 
 /** One line of the list: an event, or a word about events that are missing. */

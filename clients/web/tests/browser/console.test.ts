@@ -41,7 +41,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
   await numberOf(page.locator("[data-layer=clients]"), (count) => count > 300, "clients on the map");
   // A row comes each quarter of a second.
   await expect.poll(() => page.locator(".feed .row").count()).toBeGreaterThan(2);
-  await expect.poll(() => page.locator(".feed .row").first().textContent()).toMatch(/taxi_id \d+.*speed_kmh \d+/);
+  await expect.poll(() => page.locator(".feed .row").first().textContent()).toMatch(/Taxi \d+.*Speed \d+ km\/h/);
   for (const rate of ["events", "matches", "deliveries", "moves"]) {
     await numberOf(page.locator(`[data-rate=${rate}]`), (number) => number > 10, rate);
   }

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { inLine, kindText, objectName, readable, words } from "../../src/phone/readable.js";
+import { inLine, kindText, objectName, readable, words } from "../../src/shared/readable.js";
 import { eventHash, hashEvent } from "../../src/phone/worker/names.js";
 import { noticeOf, target } from "../../src/phone/worker/notice.js";
 

@@ -10,7 +10,7 @@ export interface Series {
   readonly values: readonly (number | undefined)[];
 }
 
-const [WIDTH, HEIGHT] = [336, 104];
+const [WIDTH, HEIGHT] = [336, 100];
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 20];
 /** A line breaks where for so long there is nothing; the broker's own points are ten seconds apart. */
 const BREAK_MS = 25_000;
@@ -106,6 +106,9 @@ export function Chart({
             </text>
           </g>
         ))}
+        {series.slice(0, SOLID).map(({ name, colour, values }) => (
+          <path key={name} class="below" d={areaOf(pathOf(shown, values.slice(first), x, y), y(0))} style={{ fill: `var(${colour})` }} />
+        ))}
         {series.map(({ name, colour, values }, at) => (
           <path
             key={name}
@@ -144,6 +147,19 @@ function nearestOf(times: readonly number[], wanted: number): number {
   const after = times.findIndex((time) => time >= wanted);
   if (after < 0) return times.length - 1;
   return after > 0 && wanted - (times[after - 1] ?? 0) < (times[after] ?? 0) - wanted ? after - 1 : after;
+}
+
+/** What is between a line, piece by piece, and the ground. */
+export function areaOf(path: string, ground: number): string {
+  return path
+    .split("M")
+    .slice(1)
+    .map((piece) => {
+      const places = piece.split("L");
+      const x = (place: string | undefined): string => place?.split(",")[0] ?? "0";
+      return `M${x(places[0])},${ground}L${places.join("L")}L${x(places.at(-1))},${ground}Z`;
+    })
+    .join("");
 }
 
 /** A line, thinned where there are more points than can be seen, and broken where there are none for long. */

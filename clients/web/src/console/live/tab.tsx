@@ -40,12 +40,19 @@ function FiguresPart() {
   return (
     <section class="figures" aria-label="Figures">
       {why !== undefined && <p class="warn">{why}</p>}
-      <div class="ranges" role="group" aria-label="Time range">
-        {RANGES.map(([range, label]) => (
-          <button key={range} type="button" class="small" aria-pressed={range_s === range} onClick={() => (figures.range_s.value = range)}>
-            {label}
-          </button>
-        ))}
+      <div class="title">
+        <p class="broker quiet" title={stats.engine_why}>
+          nearcast {stats.version}, up for {span(stats.uptime_s)}
+          <br />
+          engine {stats.engine}, {settings.world === "planar" ? "planar, metres" : "WGS 84, degrees"}
+        </p>
+        <div class="ranges" role="group" aria-label="Time range">
+          {RANGES.map(([range, label]) => (
+            <button key={range} type="button" aria-pressed={range_s === range} onClick={() => (figures.range_s.value = range)}>
+              {label}
+            </button>
+          ))}
+        </div>
       </div>
       <Chart
         title="Rates"
@@ -86,10 +93,6 @@ function FiguresPart() {
           </div>
         ))}
       </dl>
-      <p class="broker quiet" title={stats.engine_why}>
-        nearcast {stats.version}, engine {stats.engine},{" "}
-        {settings.world === "planar" ? "positions in metres" : "positions in degrees (WGS 84)"}, up for {span(stats.uptime_s)}
-      </p>
     </section>
   );
 }
@@ -111,7 +114,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
     <section class="feed" aria-labelledby="feed">
       <div class="title">
         <h2 id="feed">Newest events</h2>
-        <button type="button" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
+        <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
           Pause
         </button>
       </div>
@@ -136,7 +139,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
         <input
           type="search"
           aria-label="Filter events"
-          placeholder="Filter list and map: text, or status=1"
+          placeholder="Filter list and map: text, or status=free"
           autocomplete="off"
           value={console.filter.value}
           onInput={({ currentTarget }) => (console.filter.value = currentTarget.value)}

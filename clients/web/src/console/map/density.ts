@@ -54,6 +54,7 @@ export class Density {
       this.#clusters = [];
       const marks = this.#shown();
       this.#canvas.hidden = marks === "points";
+      this.#canvas.dataset["marks"] = marks;
       const pen = this.#canvas.hidden ? null : cleared(this.#canvas, this.#base.map);
       if (pen === null) return;
       if (marks === "clusters") this.#drawClusters(pen, clientWidth, clientHeight);
@@ -100,7 +101,7 @@ export class Density {
       disc(pen, x, y, radius);
       pen.globalAlpha = 1;
       pen.fillStyle = text;
-      pen.font = `600 ${count < 1000 ? 12 : 11}px system-ui, sans-serif`;
+      pen.font = `600 ${count < 1000 ? 12 : 11}px Inter, system-ui, sans-serif`;
       if (count > 1) pen.fillText(count < 10_000 ? String(count) : `${Math.round(count / 1000)}k`, x, y + 0.5);
     }
   }

@@ -99,7 +99,7 @@ function Layers() {
         ))}
       </fieldset>
       {draft.trial.value.state === "running" && (
-        <p>
+        <p class="marked">
           <span class="sample match" aria-hidden="true" /> Matches of the draft
         </p>
       )}

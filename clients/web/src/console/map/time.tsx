@@ -68,7 +68,8 @@ export function Time() {
           }}
         />
         <output class="numbers">
-          <strong>{clock(isLive ? now_ms.value : at_ms)}</strong> <span class="quiet">{isLive ? `${span(now_s - from_s)} kept` : ago}</span>
+          <strong>{clock(isLive ? now_ms.value : at_ms)}</strong>{" "}
+          <span class="quiet">{isLive ? `${span(now_s - from_s)} of history` : ago}</span>
         </output>
         {!isLive && (
           <select

@@ -64,7 +64,12 @@ export function PublishPart() {
     });
     placing.value = true;
   };
-  useEffect(() => () => void (placing.peek() && view.peek()?.use(undefined)), []);
+  useEffect(
+    () => () => {
+      if (placing.peek()) view.peek()?.use(undefined);
+    },
+    [],
+  );
   const change = (at: number, row: Partial<Row>): void =>
     void (lines.value = lines.value.map((line, index) => (index === at ? { ...line, ...row } : line)));
   const publish = async (): Promise<void> => {

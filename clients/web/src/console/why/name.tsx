@@ -1,5 +1,6 @@
 import type { DeliveredFeature } from "nearcast";
 
+import { objectName, readable } from "../../shared/readable.js";
 import { useConsole } from "../context.js";
 import { violationOf, violationWords, type Violation } from "../checks/violation.js";
 import { changeOf, objectsOf } from "../groups/groups.js";
@@ -17,7 +18,7 @@ export function subjectOf({ bound }: Pick<Violation, "bound">, attribute: string
 export function nameOf(feature: DeliveredFeature, attribute: string | undefined): string {
   const object = attribute === undefined ? undefined : attributeOf(feature.properties, attribute);
   if (feature.key !== undefined) return valueText(feature.key, 60);
-  if (object !== undefined && object !== null) return `${valueText(attribute, 40)} ${valueText(object, 60)}`;
+  if (object !== undefined && object !== null) return objectName(valueText(attribute, 40), valueText(object, 60));
   return valueText(feature.id, 60);
 }
 
@@ -52,16 +53,7 @@ export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
       </>
     );
   }
-  const object = attribute === undefined ? undefined : attributeOf(feature.properties, attribute);
-  if (feature.key !== undefined) return <bdi>{valueText(feature.key, 60)}</bdi>;
-  if (object !== undefined && object !== null) {
-    return (
-      <>
-        <bdi>{valueText(attribute, 40)}</bdi> <bdi>{valueText(object, 60)}</bdi>
-      </>
-    );
-  }
-  return <bdi>{valueText(feature.id, 60)}</bdi>;
+  return <bdi>{nameOf(feature, attribute)}</bdi>;
 }
 
 /** A few of an event's properties on one line. */
@@ -76,11 +68,14 @@ export function EventSummary({ feature }: { readonly feature: DeliveredFeature }
     .slice(0, 4);
   return (
     <span class="summary">
-      {shown.map(([name, value]) => (
-        <span key={name}>
-          <bdi class="quiet">{valueText(name, 24)}</bdi> <bdi>{valueText(value, 32)}</bdi>
-        </span>
-      ))}
+      {shown.map(([name, value]) => {
+        const [label, text] = readable(name, valueText(value, 32));
+        return (
+          <span key={name}>
+            <bdi class="quiet">{valueText(label, 24)}</bdi> <bdi>{text}</bdi>
+          </span>
+        );
+      })}
     </span>
   );
 }

@@ -7,7 +7,7 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Entry } from "../entry.js";
 import type { PhoneMap } from "../map.js";
 import type { Phone } from "../phone.js";
-import { clockTime } from "../words.js";
+import { clockTime } from "../../shared/date-time.js";
 import { Around } from "./around.js";
 import { Detail } from "./detail.js";
 import { List } from "./list.js";

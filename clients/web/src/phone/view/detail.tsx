@@ -8,8 +8,9 @@ import { degrees } from "../../shared/degrees.js";
 import type { Entry } from "../entry.js";
 import { status } from "../entry.js";
 import { now_ms } from "../now.js";
-import { readable } from "../readable.js";
-import { ago, dateTime, doubtWords, goneWords, whereabouts } from "../words.js";
+import { dateTime } from "../../shared/date-time.js";
+import { readable } from "../../shared/readable.js";
+import { ago, doubtWords, goneWords, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
 

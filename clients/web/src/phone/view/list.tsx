@@ -8,7 +8,7 @@ import { cut, status, type Entry } from "../entry.js";
 import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
 import { radiusAt, stepOf } from "../radius.js";
-import { inLine } from "../readable.js";
+import { inLine } from "../../shared/readable.js";
 import { ago, doubtWords, goneWords, metres, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";

@@ -4,7 +4,8 @@ import { useComputed, useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 
 import { now_ms } from "../now.js";
-import { ago, clockTime, metres, typedPlace } from "../words.js";
+import { clockTime } from "../../shared/date-time.js";
+import { ago, metres, typedPlace } from "../words.js";
 import { degrees } from "../../shared/degrees.js";
 import type { Props } from "./app.js";
 

@@ -1,6 +1,6 @@
 // Names and values of properties as people read them: `speed_kmh` 12 is `Speed` `12 km/h`.
 
-import { dateTime } from "./words.js";
+import { dateTime } from "./date-time.js";
 
 /** Endings of names that are units, and how units are written behind numbers. */
 const UNITS: Readonly<Record<string, string>> = {
