@@ -47,7 +47,7 @@ async function happen(url: string): Promise<void> {
 
 /** The console after a few seconds, so that its lines have a past. */
 async function console_(page: Page, url: string): Promise<void> {
-  await page.goto(url);
+  await page.goto(`${url}?colour=status`);
   await page.locator(".feed li").first().waitFor();
   await page.waitForTimeout(15_000);
 }
@@ -79,7 +79,7 @@ async function event(page: Page, url: string): Promise<void> {
 
 /** A finding of the demo's check that came while the page was open, so that it says where its events were. */
 async function finding(page: Page, url: string): Promise<void> {
-  await page.goto(`${url}?tab=checks`);
+  await page.goto(`${url}?tab=checks&colour=status`);
   await page.locator("[data-violations]").waitFor();
   const near = page.locator(".found .row").filter({ hasText: /[3-6]\.\d km in/ }); // Within the city.
   await page.locator(".cards").getByRole("button", { name: "jump" }).click();
@@ -88,7 +88,7 @@ async function finding(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(4000);
 }
 
-const DESK: Size = { width: 1280, height: 800 };
+const DESK: Size = { width: 1440, height: 900 };
 const PHONES = { phone: { width: 412, height: 915 }, small: { width: 360, height: 780 } };
 const PICTURES: Readonly<Record<string, { show: (page: Page, url: string) => Promise<void>; sizes: Readonly<Record<string, Size>> }>> = {
   console: { show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },

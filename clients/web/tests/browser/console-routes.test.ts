@@ -112,6 +112,9 @@ test("a subscription whose client is off the streets says why its way is not dra
 test("the way between two places is found by a click on each, or by numbers, and drawn", async () => {
   await open("?tab=try&");
   const part = page.getByRole("region", { name: "Find a route" });
+  // A page that was opened here begins where its map is, too.
+  const from = part.getByRole("group", { name: "From" }).getByRole("textbox", { name: "longitude" });
+  await expect.poll(async () => Number(await from.inputValue())).toBeCloseTo(MIDDLE, 1);
   await part.getByRole("button", { name: "Pick both on the map" }).click();
   for (const place of [
     [WEST, SOUTH],

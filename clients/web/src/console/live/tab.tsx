@@ -44,7 +44,7 @@ function FiguresPart() {
         <p class="broker quiet" title={stats.engine_why}>
           nearcast {stats.version}, up for {span(stats.uptime_s)}
           <br />
-          engine {stats.engine}, {settings.world === "planar" ? "planar, metres" : "WGS 84, degrees"}
+          engine {stats.engine}, {settings.world === "planar" ? "planar" : "WGS 84"}
         </p>
         <div class="ranges" role="group" aria-label="Time range">
           {RANGES.map(([range, label]) => (

@@ -9,6 +9,8 @@ import type { WhyDrawing } from "../why/drawing.js";
 const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
 /** Of the map's shorter side, around what is drawn. */
 const PADDING = 0.18;
+/** How much is left of areas that an answer is not about. */
+const BACK = 0.25;
 const CORNER_PX = 240;
 
 export class AnswerLayer {
@@ -65,6 +67,10 @@ export class AnswerLayer {
     for (const label of this.#labels) label.remove();
     this.#labels = [];
     this.#corridors.show(drawing?.features ?? []);
+    // What the answer is not about stands back.
+    const others = drawing === undefined ? 1 : BACK;
+    map.setPaintProperty("areas-fill", "fill-opacity", others);
+    map.setPaintProperty("areas-line", "line-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
     this.#labels = drawing.labels.map(({ at, text, holds, as }) => {

@@ -1,6 +1,6 @@
 // Publishes a test event.
 
-import { useSignal, useSignalEffect } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
 import type { DeliveredFeature } from "nearcast";
@@ -13,6 +13,7 @@ import { linksOf } from "../checks/violation.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
 import { WhoGotIt } from "../why/event.js";
+import { useMiddle } from "./middle.js";
 import { NumberField } from "./number.js";
 import { guess, propertiesOf, type Row } from "./properties.js";
 import { rounded } from "./shape.js";
@@ -26,16 +27,7 @@ export function PublishPart() {
   const { access, view, settings, live } = console;
   const place = useSignal(console.middle());
   const placing = useSignal(false);
-  // A page that was opened here has no map at first.
-  const chosen = useSignal(view.peek() !== undefined);
-  useSignalEffect(() => {
-    if (view.value === undefined || chosen.peek()) return;
-    const begin = (): void => {
-      if (!chosen.peek()) place.value = console.middle();
-    };
-    begin();
-    view.value.onMoved(begin);
-  });
+  const { chosen } = useMiddle((middle) => void (place.value = middle));
   const lines = useSignal<readonly Line[]>([{ key: 0, name: "", value: "" }]);
   const key = useSignal("");
   const ttl_s = useSignal("");

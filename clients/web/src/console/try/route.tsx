@@ -9,6 +9,7 @@ import type { Place } from "../../shared/map/plane.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { routeWords } from "../words.js";
+import { useMiddle } from "./middle.js";
 import { NumberField } from "./number.js";
 import { rounded } from "./shape.js";
 
@@ -19,12 +20,14 @@ export function RoutePart() {
   const console = useConsole();
   const { access, view } = console;
   const ends = useSignal<Readonly<Record<End, Place>>>({ from: console.middle(), to: console.middle() });
+  const { chosen } = useMiddle((middle) => void (ends.value = { from: middle, to: middle }));
   const by = useSignal<"duration" | "length">("duration");
   /** The end that the next click on the map is. */
   const picking = useSignal<End | undefined>(undefined);
   const answer = useSignal<{ readonly found: FoundRoute } | { readonly why: string } | undefined>(undefined);
   const set = (end: End, [x, y]: Place): void => {
     ends.value = { ...ends.value, [end]: [rounded(x, "geodetic"), rounded(y, "geodetic")] };
+    chosen.value = true;
     answer.value = undefined;
   };
   const pick = (end: End | undefined): void => {
