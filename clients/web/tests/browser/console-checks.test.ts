@@ -197,7 +197,7 @@ test("what a check does is shown, and it is paused, resumed, replaced and delete
   await expectAccessible(page, "a check that is paused");
   await page.getByRole("button", { name: "Resume" }).click();
   await expect.poll(() => fact("published").textContent()).toBe("2");
-  await expect.poll(() => page.locator(".found .row .name").allTextContents()).toEqual(["taxi t2", "taxi t1"]);
+  await expect.poll(() => page.locator(".found .row .name").allTextContents()).toEqual(["Taxi t2", "Taxi t1"]);
   await page.getByRole("button", { name: "Edit" }).click();
   await page.getByRole("textbox", { name: "Document" }).waitFor();
   await page.getByRole("button", { name: "Replace it" }).click();
