@@ -4,7 +4,7 @@
 //! belong to its source. With the feature `host` they are also compiled as plain C++, so that tests run them on the
 //! processor; code with block-wide barriers is out of that's reach.
 //!
-//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `rules-gpu` for rules, `groups-gpu` for networks, `routes-gpu` for routes, `matcher-gpu` for the others), which knows its parameters.
+//! A kernel is started by its typed launcher in the crate that uses it (`device` for `probe`, `checks-gpu` for checks, `rules-gpu` for rules, `groups-gpu` for networks, `routes-gpu` for routes, `traffic-gpu` for traffic, `matcher-gpu` for the others), which knows its parameters.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +15,7 @@ pub mod gpu;
 pub mod groups;
 pub mod routes;
 pub mod rules;
+pub mod traffic;
 
 /// One source's PTX.
 #[derive(Clone, Copy, Debug)]
@@ -56,6 +57,8 @@ modules! {
     GROUPS_LETTER = "kernel_groups_letter";
     /// PAP*.
     ROUTES = "kernel_routes";
+    /// Traffic of a country.
+    TRAFFIC = "kernel_traffic";
     /// CLCB to the letter: Loc, Cont and Zip.
     CLCB = "kernel_clcb";
     /// Changes of the batched engine's table.
@@ -312,6 +315,27 @@ mod tests {
             assert_eq!(in_header(groups_header, name) as usize, value, "{name}");
         }
         assert_eq!(in_header(include_str!("kernel_routes.cu"), "ROUTES_BLOCK"), routes::BLOCK);
+        let traffic_source = include_str!("kernel_traffic.cu");
+        for (name, value) in [
+            ("TRAFFIC_NONE", traffic::NONE),
+            ("TRAFFIC_ROUTE", traffic::ROUTE),
+            ("TRAFFIC_AHEAD", traffic::AHEAD),
+            ("TRAFFIC_KNOWN", traffic::KNOWN),
+            ("TRAFFIC_TABLE", traffic::TABLE),
+            ("TRAFFIC_AHEAD_MM", traffic::AHEAD_MM),
+            ("TRAFFIC_WINDOW", traffic::WINDOW),
+            ("TRAFFIC_CROSSES", traffic::CROSSES),
+            ("TRAFFIC_SIGNALS", traffic::SIGNALS),
+            ("TRAFFIC_WEIGHT", traffic::WEIGHT),
+            ("TRAFFIC_FOLLOWS", traffic::FOLLOWS),
+            ("TRAFFIC_ENTERS", traffic::ENTERS),
+            ("TRAFFIC_BEHIND", traffic::BEHIND),
+            ("TRAFFIC_FULL", traffic::FULL),
+            ("TRAFFIC_WAITS", traffic::WAITS),
+            ("TRAFFIC_DRIVES", traffic::DRIVES),
+        ] {
+            assert_eq!(in_header(traffic_source, name), value, "{name}");
+        }
         let clcb = include_str!("../include/clcb.cuh");
         for (name, value) in [
             ("CLCB_PAGE", clcb::PAGE as u64),

@@ -1,9 +1,11 @@
 //! Street networks, read from OpenStreetMap (PBF or XML) or from tables, as directed graphs in flat arrays.
 //!
 //! [`load`] reads all streets. [`load_connected`] cuts them to the largest strongly connected part, so that a vehicle can drive on from
-//! everywhere. [`Network::grid`] and [`Network::ring`] make networks up.
+//! everywhere. [`Network::grid`], [`Network::ring`] and [`Network::country`] make networks up; a [`Country`] is
+//! made up node by node, as large as a state's.
 #![forbid(unsafe_code)]
 
+mod country;
 mod draft;
 mod made;
 mod network;
@@ -17,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use draft::Draft;
 
+pub use country::{Country, CountryArc};
 pub use network::{Census, Class, NONE, Network, displaced};
 
 /// Why there is no network.

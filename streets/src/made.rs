@@ -2,6 +2,7 @@
 
 use matcher::geo::World;
 
+use crate::country::Country;
 use crate::draft::{Draft, DraftEdge, DraftNode, Lane};
 use crate::network::{Census, Class, NONE, Network};
 
@@ -60,6 +61,31 @@ impl Network {
         });
         let nodes = (0..arcs).map(|node| DraftNode { id: i64::from(node), at: at(node), has_signals: false });
         made(nodes.collect(), edges.collect(), Vec::new())
+    }
+
+    /// A country of cities and motorways as a network. Takes about 300 bytes a node; [`Country`] takes none.
+    #[must_use]
+    pub fn country(country: &Country) -> Self {
+        let (mut edges, mut arcs) = (Vec::new(), Vec::new());
+        for from in 0..country.nodes_count() {
+            arcs.clear();
+            country.arcs(from, &mut arcs);
+            for arc in arcs.iter().filter(|arc| arc.to > from) {
+                let lane = Some(Lane { limit_ms: arc.limit_ms, lanes: arc.lanes });
+                edges.push(DraftEdge {
+                    forward: lane,
+                    backward: lane,
+                    class: arc.class,
+                    ..street(from, arc.to, vec![country.node_at(from), country.node_at(arc.to)], NONE)
+                });
+            }
+        }
+        let nodes = (0..country.nodes_count()).map(|node| DraftNode {
+            id: i64::from(node),
+            at: country.node_at(node),
+            has_signals: false,
+        });
+        made(nodes.collect(), edges, Vec::new())
     }
 }
 
