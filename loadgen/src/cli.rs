@@ -18,6 +18,8 @@ use loadgen::run::capacity::{self, Search};
 use loadgen::run::{self, Peer, Place, Setup, Stage, Target};
 use loadgen::scenario::{self, BUILT_IN, OverName, Scenario, Versus};
 use loadgen::traffic;
+use loadgen::traffic::country::{self, Measurement, Streets};
+use streets::{Country, Network};
 
 /// City-scale load for nearcast: what a broker carries on this machine, how late it is, and whether it was right.
 #[derive(Debug, Parser)]
@@ -167,18 +169,38 @@ struct TrafficArguments {
     /// How many vehicles.
     #[arg(long, default_value_t = 10_000)]
     vehicles: u32,
+    /// A country that is made up in place of streets, with as many nodes: 24000000 is a large one.
+    #[arg(long, conflicts_with = "streets", value_parser = clap::value_parser!(u32).range(64..=1 << 30))]
+    nodes: Option<u32>,
+    /// `city` has incidents, parking places and signals as scenarios do; `cpu` and `gpu` drive whole countries, with the same results on both.
+    #[arg(long, value_enum, default_value_t = EngineName::City)]
+    engine: EngineName,
+    /// How many vehicles have destinations and look for their ways every five seconds; the others go by chance.
+    #[arg(long, default_value_t = 0)]
+    routed: u32,
+    /// Drives the same on the other of `cpu` and `gpu`, too, and fails where what comes of it is not the same.
+    #[arg(long)]
+    check: bool,
     /// Seconds of the city.
-    #[arg(long = "for", default_value_t = 60.0, value_name = "SECONDS", value_parser = seconds)]
+    #[arg(long = "for", visible_alias = "seconds", default_value_t = 60.0, value_name = "SECONDS", value_parser = seconds)]
     seconds: f64,
     /// Seconds of a step.
     #[arg(long, default_value_t = 0.5, value_name = "SECONDS")]
     step: f32,
-    /// How many threads.
+    /// How many threads; 0 for one for each core.
     #[arg(long, default_value_t = 1)]
     threads: usize,
     /// Where all chance comes from.
     #[arg(long, default_value_t = 2012)]
     seed: u64,
+}
+
+/// What drives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum EngineName {
+    City,
+    Cpu,
+    Gpu,
 }
 
 /// Reads `15` and `15s`.
@@ -446,7 +468,36 @@ fn sweep(arguments: &SweepArguments) -> anyhow::Result<ExitCode> {
 }
 
 fn drive(arguments: &TrafficArguments) -> anyhow::Result<ExitCode> {
-    let network = Arc::new(scenario::city::network(&arguments.streets, Path::new(""))?);
+    let network = || match arguments.nodes {
+        Some(nodes) => Ok(Network::country(&Country::new(nodes, arguments.seed))),
+        None => scenario::city::network(&arguments.streets, Path::new("")),
+    };
+    let place = match arguments.engine {
+        EngineName::City => return drive_city(arguments, Arc::new(network()?)),
+        EngineName::Cpu => country::Place::Processor,
+        EngineName::Gpu => country::Place::Device,
+    };
+    let TrafficArguments { vehicles, routed, seed, step, .. } = *arguments;
+    ensure!(f64::from(step) == traffic_gpu::STEP_S, "--step {step}: a step of `cpu` and `gpu` is 0.5 s");
+    ensure!((0.5..=1e7).contains(&arguments.seconds), "--for {}: not within 0.5 to 1e7", arguments.seconds);
+    let measurement = Measurement {
+        streets: match arguments.nodes {
+            Some(nodes) => Streets::Made(nodes),
+            None => Streets::Network(Arc::new(network()?)),
+        },
+        settings: traffic_gpu::Settings { vehicles, routed, seed },
+        place,
+        is_checked: arguments.check,
+        before_s: 30.0,
+        seconds: arguments.seconds,
+        threads: arguments.threads,
+    };
+    show(&measurement.run()?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn drive_city(arguments: &TrafficArguments, network: Arc<Network>) -> anyhow::Result<ExitCode> {
+    ensure!(arguments.routed == 0 && !arguments.check, "--routed and --check are for --engine cpu or gpu");
     let settings = traffic::Settings { vehicles: arguments.vehicles, ..traffic::Settings::default() };
     let bar = ProgressBar::new_spinner().with_message("driving");
     bar.enable_steady_tick(Duration::from_millis(200));

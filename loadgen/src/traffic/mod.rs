@@ -1,4 +1,4 @@
-//! City traffic, vehicle by vehicle.
+//! City traffic, vehicle by vehicle; and that of whole countries, without incidents ([`country`]).
 //!
 //! Each vehicle has a place in a lane of a street ([`streets::Network`]) and follows the one before it by the Intelligent
 //! Driver Model (`following.rs`); junctions let one direction through at a time (`junctions.rs`); ways are found by chance or to
@@ -15,6 +15,7 @@
 //! same states whatever the number of threads, which are those of the current `rayon` pool.
 
 pub(crate) mod chance;
+pub mod country;
 mod driving;
 mod following;
 mod incidents;

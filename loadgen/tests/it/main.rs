@@ -1,6 +1,7 @@
 //! The crate from outside: traffic by what is known of it, the errors of receivers, and whole runs, also
 //! against other brokers.
 
+mod country;
 mod noise;
 mod peers;
 mod runs;
