@@ -64,7 +64,7 @@ python-check: ## Formatting, lints and types of the Python client
 # A run under a sanitizer is small. racecheck, which watches what a block shares, would take minutes for the random worlds.
 SANITIZERS := memcheck racecheck initcheck synccheck
 gpu-test: ## Run the GPU engines on this machine's CUDA devices: 10^8 pairs each, then compute-sanitizer
-	NEARCAST_GPU_TESTS=1 $(CARGO) test --locked --release --package device --package matcher-gpu --package checks-gpu --package rules-gpu --package groups-gpu --package routes-gpu -- --nocapture
+	NEARCAST_GPU_TESTS=1 $(CARGO) test --locked --release --package device --package matcher-gpu --package checks-gpu --package rules-gpu --package groups-gpu --package routes-gpu --package traffic-gpu -- --nocapture
 	@for tool in $(SANITIZERS); do \
 		echo "== $$tool"; \
 		worlds=engines::cuda_devices; [ $$tool = racecheck ] && worlds=; \

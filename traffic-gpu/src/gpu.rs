@@ -10,7 +10,7 @@ use crate::Engine;
 use crate::error::Error;
 use crate::fleet::{Fleet, Settings, State};
 use crate::launchers::{Arrays, Kernels, Part, searchers};
-use crate::model::STEPS_ADAPTED;
+use crate::model::{STEPS_ADAPTED, STEPS_SNAPSHOT};
 use crate::roads::Roads;
 use crate::trips;
 
@@ -26,8 +26,8 @@ pub struct Gpu {
     stream: Stream,
     roads: Shared<Roads>,
     arrays: Arrays,
-    /// Weights of all arcs on the processor, for routes of trips that begin; none where nobody has a destination.
-    weights: Vec<u32>,
+    /// Weights by which whole routes are planned; none where nobody has a destination.
+    snapshot: Vec<u32>,
 }
 
 impl Gpu {
@@ -43,7 +43,7 @@ impl Gpu {
         let trips = settings.routed as usize;
         let searchers = searchers(device, settings.routed) * usize::from(trips > 0);
         let lanes = tails.len();
-        let mut arrays = Arrays {
+        let arrays = Arrays {
             first: sent(&stream, &roads.first)?,
             arcs: sent(&stream, &roads.arcs)?,
             lanes: sent(&stream, &roads.lanes)?,
@@ -71,9 +71,8 @@ impl Gpu {
                 stride: settings.stride(),
             },
         };
-        arrays.run.step = 0;
-        let weights = vec![0; if trips > 0 { arcs } else { 0 }];
-        Ok(Self { kernels: kernels.clone(), stream, roads: Shared::clone(roads), arrays, weights })
+        let snapshot = vec![0; if trips > 0 { arcs } else { 0 }];
+        Ok(Self { kernels: kernels.clone(), stream, roads: Shared::clone(roads), arrays, snapshot })
     }
 
     /// Weighs arcs by the vehicles on them, and finds the ways of trips again.
@@ -83,12 +82,14 @@ impl Gpu {
         if self.arrays.run.trips == 0 {
             return Ok(());
         }
+        if self.arrays.run.step.is_multiple_of(STEPS_SNAPSHOT) {
+            bring(&self.stream, &self.arrays.weights, &mut self.snapshot)?;
+        }
         self.start(Part::Trips)?;
         let mut all = vec![Default::default(); self.arrays.trips.len()];
         bring(&self.stream, &self.arrays.trips, &mut all)?;
         if all.iter().any(|trip| trip.state == WAITS) {
-            bring(&self.stream, &self.arrays.weights, &mut self.weights)?;
-            for (trip, route) in trips::plan(&self.roads, &self.weights, self.arrays.run.seed, &mut all) {
+            for (trip, route) in trips::plan(&self.roads, &self.snapshot, self.arrays.run.seed, &mut all) {
                 send(&self.stream, &route, &self.arrays.routes, trip * ROUTE as usize)?;
             }
             send(&self.stream, &all, &self.arrays.trips, 0)?;

@@ -10,6 +10,8 @@ use kernels::traffic::{Car, Junction};
 pub const STEP_S: f64 = 0.5;
 /// Steps from one adaptation of weights and ways to the next.
 pub const STEPS_ADAPTED: u32 = 10;
+/// Steps from one snapshot of all weights, by which whole routes are planned, to the next: they cross the bus to the processor, which takes longer than a step.
+pub(crate) const STEPS_SNAPSHOT: u32 = 120;
 /// From bumper to bumper, in mm.
 pub(crate) const CAR_MM: i32 = 4500;
 /// The room of a vehicle that stands, in mm.

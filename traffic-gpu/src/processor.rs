@@ -10,9 +10,9 @@ use crate::Engine;
 use crate::error::Error;
 use crate::fleet::{Fleet, Settings, State, is_beside};
 use crate::model::{
-    ARCS_AHEAD, CAR_MM, CHANGE, CLEAR_MM, DETOUR, PATIENCE, SLOT_MM, STEPS_ADAPTED, TURN_LEAST, acceleration,
-    claim, desired, free, group, groups, is_by_clock, is_closed, lanes, moved, speed_before, wanted, weight,
-    whole,
+    ARCS_AHEAD, CAR_MM, CHANGE, CLEAR_MM, DETOUR, PATIENCE, SLOT_MM, STEPS_ADAPTED, STEPS_SNAPSHOT,
+    TURN_LEAST, acceleration, claim, desired, free, group, groups, is_by_clock, is_closed, lanes, moved,
+    speed_before, wanted, weight, whole,
 };
 use crate::roads::{Roads, number};
 use crate::trips;
@@ -36,6 +36,8 @@ pub struct Processor {
     plans: Vec<Plan>,
     counts: Vec<AtomicU32>,
     weights: Vec<u32>,
+    /// Weights by which whole routes are planned; none where nobody has a destination.
+    snapshot: Vec<u32>,
     /// Of each trip its route, and the way ahead.
     routes: Vec<Vec<u32>>,
     ahead: Vec<Vec<u32>>,
@@ -70,6 +72,7 @@ impl Processor {
             plans: vec![Plan::default(); state.cars.len()],
             counts: zeroed(arcs),
             weights: vec![0; arcs],
+            snapshot: Vec::new(),
             routes: vec![Vec::new(); trips],
             ahead: vec![Vec::new(); trips],
             roads: Shared::clone(roads),
@@ -109,7 +112,10 @@ impl Processor {
             let vehicle = trip.vehicle as usize;
             trips::pass(roads, trip, route, cars[vehicle].arc, ways[vehicle].hop);
         }
-        for (trip, route) in trips::plan(roads, &self.weights, self.settings.seed, trips) {
+        if self.step.is_multiple_of(STEPS_SNAPSHOT) && !trips.is_empty() {
+            self.snapshot.clone_from(&self.weights);
+        }
+        for (trip, route) in trips::plan(roads, &self.snapshot, self.settings.seed, trips) {
             self.routes[trip] = route;
         }
         for ((trip, route), found) in trips.iter_mut().zip(&self.routes).zip(&mut self.ahead) {
@@ -381,4 +387,57 @@ fn zeroed(count: usize) -> Vec<AtomicU32> {
 /// A length, which is below 2^31.
 fn signed(length_mm: u32) -> i32 {
     length_mm.cast_signed()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Group 0 of rank 2, group 1 of rank 2, group 2 of rank 6; the first has been open since step 10.
+    fn junction() -> Junction {
+        Junction { ranks: 0x622, kind: 3, open: 0, since: 10, ready: 0 }
+    }
+
+    fn given(asks: u32, step: u32) -> (u16, u32) {
+        let mut junction = junction();
+        give(&mut junction, asks, step);
+        (junction.open, junction.ready)
+    }
+
+    #[test]
+    fn a_junction_goes_to_those_that_ask() {
+        // Nobody else is there: at once.
+        assert_eq!(given(0b100, 11), (2, 11));
+        // The more important street first.
+        assert_eq!(given(0b110, 11), (1, 11));
+        // Equal ones take turns of four seconds, with one in between.
+        assert_eq!(given(0b011, 17), (0, 0));
+        assert_eq!(given(0b011, 18), (1, 20));
+        // The lesser one waits until it has waited long.
+        assert_eq!(given(0b101, 30), (0, 0));
+        assert_eq!(given(0b100 << 8 | 0b101, 30), (2, 32));
+        // It stays as it is where nobody else asks.
+        assert_eq!(given(0b001, 99), (0, 0));
+    }
+
+    #[test]
+    fn a_light_is_green_for_one_group_at_a_time() {
+        use kernels::traffic::SIGNALS;
+        let kind = u16::try_from(SIGNALS | 2).unwrap();
+        let junction = Junction { kind, ready: 7, ..Junction::default() };
+        let arcs = [0, 1].map(|group| Arc { limits: group << 18 | CROSSES, ..Arc::default() });
+        let car = Car::default();
+        let mut green = [0; 2];
+        for step in 0..116 {
+            let open = arcs.each_ref().map(|arc| u32::from(!is_closed(&junction, arc, step, &car, 1000)));
+            assert!(open[0] + open[1] <= 1, "{step}");
+            green = [green[0] + open[0], green[1] + open[1]];
+        }
+        assert_eq!(green, [50, 50]);
+        // One that cannot stop any more drives on.
+        let fast = Car { speed: 14_000, ..car };
+        let red = (0..116).find(|step| is_closed(&junction, &arcs[0], *step, &car, 1000)).unwrap();
+        assert!(!is_closed(&junction, &arcs[0], red, &fast, 20_000));
+        assert!(is_closed(&junction, &arcs[0], red, &fast, 40_000));
+    }
 }

@@ -17,7 +17,7 @@ const NODES_SPREAD: u32 = 10_000;
 
 /// Gives a destination and a route there to each trip that waits for one; trips and routes that are new.
 ///
-/// A destination is the last of the nodes that are reached first, as many as chance says, at the weights of the moment. Where that is more than 2,048 arcs
+/// A destination is the last of the nodes that are reached first, as many as chance says, at the weights of the last snapshot, which is at most a minute old. Where that is more than 2,048 arcs
 /// away, the trip ends before.
 pub(crate) fn plan(roads: &Roads, weights: &[u32], seed: u64, trips: &mut [Trip]) -> Vec<(usize, Vec<u32>)> {
     let planned = trips.par_iter_mut().enumerate().filter(|(_, trip)| trip.state == WAITS);
@@ -151,4 +151,71 @@ fn search(roads: &Roads, weights: &[u32], head: u32, goal: u32) -> Option<Vec<u3
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use streets::{Country, Network};
+
+    use super::*;
+
+    fn cost(weights: &[u32], arcs: &[u32]) -> u64 {
+        arcs.iter().map(|arc| u64::from(weights[*arc as usize])).sum()
+    }
+
+    #[test]
+    fn a_way_ahead_is_a_quickest_one_and_leads_where_it_should() {
+        let roads = Roads::of_country(&Country::new(800, 3), 3).unwrap();
+        let weights: Vec<_> = (0..roads.arcs_count()).map(|arc| 1 + chance(3, arc, 0) % 1000).collect();
+        for nth in 0..100 {
+            let head = chance(4, nth, 0) % roads.nodes_count();
+            let route = explore(&roads, &weights, head, 1 + chance(4, nth, 1) % 500);
+            let goal = route.last().map_or(head, |arc| roads.to(*arc));
+            let found = search(&roads, &weights, head, goal).expect("fewer nodes than are known");
+            assert_eq!(cost(&weights, &found), cost(&weights, &route), "{head} to {goal}");
+            let end = found.iter().fold(head, |node, arc| {
+                assert_eq!(roads.from(*arc), node);
+                roads.to(*arc)
+            });
+            assert_eq!(end, goal);
+        }
+    }
+
+    #[test]
+    fn a_full_street_is_driven_around() {
+        let roads = Roads::of_network(&Network::grid(3, 3, 100.0), 1).unwrap();
+        let mut weights = vec![1000; roads.arcs_count() as usize];
+        let straight = search(&roads, &weights, 3, 5).expect("a way");
+        assert_eq!(straight.len(), 2);
+        weights[straight[1] as usize] = 10_000;
+        let around = search(&roads, &weights, 3, 5).expect("a way");
+        assert!(around.len() == 4 && !around.contains(&straight[1]), "{around:?}");
+    }
+
+    #[test]
+    fn what_is_too_far_is_not_found() {
+        let roads = Roads::of_network(&Network::grid(60, 60, 100.0), 1).unwrap();
+        let weights = vec![1000; roads.arcs_count() as usize];
+        assert!(search(&roads, &weights, 0, 3599).is_none());
+        assert!(search(&roads, &weights, 0, 5).is_some());
+    }
+
+    #[test]
+    fn a_trip_is_over_where_its_way_ends() {
+        let roads = Roads::of_network(&Network::grid(1, 5, 400.0), 1).unwrap();
+        let weights = vec![1000; roads.arcs_count() as usize];
+        let route = explore(&roads, &weights, 0, 5);
+        let mut trip = Trip { state: DRIVES, length: 4, ..Trip::default() };
+        let (mut way, mut found) = (Way { hop: 7, changes: 1, ..Way::default() }, Vec::new());
+        ahead(&roads, &weights, &mut trip, &route, &mut way, &mut found);
+        // Three streets are the first that make a kilometre.
+        assert_eq!((&*found, trip.is_last, way.next, way.changes), (&route[..3], 0, route[0], 0));
+        pass(&roads, &mut trip, &route, route[2], 10);
+        assert_eq!((trip.head, trip.base, trip.state), (3, 3, DRIVES));
+        way.hop = 10;
+        ahead(&roads, &weights, &mut trip, &route, &mut way, &mut found);
+        assert_eq!((&*found, trip.is_last), (&route[3..], 1));
+        pass(&roads, &mut trip, &route, route[3], 11);
+        assert_eq!((trip.arrivals, trip.state, trip.ahead), (1, WAITS, 0));
+    }
 }

@@ -34,7 +34,7 @@ fn sources(folder: &Path) -> Vec<Source> {
 }
 
 /// The crates that are delivered.
-const PRODUCT: [&str; 18] = [
+const PRODUCT: [&str; 19] = [
     "matcher/src",
     "kernels/src",
     "device/src",
@@ -46,6 +46,7 @@ const PRODUCT: [&str; 18] = [
     "groups/src",
     "groups-gpu/src",
     "routes-gpu/src",
+    "traffic-gpu/src",
     "clients/wire/src",
     "clients/rust/src",
     "clients/cli/src",
@@ -228,6 +229,7 @@ fn unsafe_code_is_where_it_is_said_to_be() {
         "rules-gpu/src/launchers.rs",
         "groups-gpu/src/launchers",
         "routes-gpu/src/launchers.rs",
+        "traffic-gpu/src/launchers.rs",
     ]
     .map(PathBuf::from);
     for folder in PRODUCT {
@@ -250,6 +252,7 @@ fn a_kernel_has_one_launcher() {
         "rules-gpu/src",
         "groups-gpu/src",
         "routes-gpu/src",
+        "traffic-gpu/src",
     ]
     .into_iter()
     .flat_map(product)
