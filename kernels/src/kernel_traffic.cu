@@ -2,8 +2,8 @@
 //
 // A step of half a second has three kernels. Junctions give way to those that asked for it in the step before; every vehicle plans from the state
 // that all see, and claims the lane that it is about to enter; every vehicle moves, past the end of its arc where its claim is the greatest.
-// Nothing depends on the order of threads. Lengths are whole millimetres and speeds whole millimetres a second; what is computed in floating point
-// in between is rounded step by step, so that `traffic-gpu/src/processor` has the same states bit by bit.
+// Nothing depends on the order of threads. Lengths are whole millimetres and speeds whole millimetres a second; floating-point numbers
+// in between are rounded step by step, so that `traffic-gpu/src/processor` has the same states bit by bit.
 //
 // Every ten steps weights follow the vehicles on each arc, and vehicles with a destination look for their ways a kilometre ahead.
 
@@ -65,7 +65,7 @@ struct alignas(8) TrafficJunction {
 };
 static_assert(sizeof(TrafficJunction) == 16, "shared with Rust");
 
-/// A vehicle as others see it. `ahead` is who was ahead of it in its lane, as long as both are in the same.
+/// A vehicle as others see it. `ahead` is the vehicle that was ahead of it in its lane; it counts as long as both are in the same.
 struct alignas(16) TrafficCar {
   uint32_t arc, along_mm, ahead;
   uint16_t speed;
@@ -73,7 +73,7 @@ struct alignas(16) TrafficCar {
 };
 static_assert(sizeof(TrafficCar) == 16, "shared with Rust");
 
-/// What a vehicle alone knows: the arc that it takes next, how many it has entered, steps that it has stood, and how often it changed its mind.
+/// The part of a vehicle's state that others do not see: the arc that it takes next, how many it has entered, steps that it has stood, and how often it changed its mind.
 struct TrafficWay {
   uint32_t next, hop;
   uint16_t waited, changes;
@@ -95,7 +95,7 @@ struct TrafficTrip {
 };
 static_assert(sizeof(TrafficTrip) == 44, "shared with Rust");
 
-/// What a launch is about.
+/// The parameters of a launch that are numbers.
 struct TrafficRun {
   uint64_t seed;
   uint32_t step, nodes, arcs, vehicles, trips, stride;
@@ -259,15 +259,15 @@ INLINE bool traffic_is_closed(const TrafficJunction& junction, uint32_t group, u
   return junction.open != group || step < junction.ready;
 }
 
-/// What limits a vehicle.
+/// The limits of a vehicle's next step.
 struct TrafficView {
   float acceleration;
-  /// How far it may go, and how fast it may be for what is slower ahead.
+  /// How far it may go, and how fast it may be because of slower streets ahead.
   int32_t free_mm, speed_max;
   uint32_t lane, flags;
 };
 
-/// What the first of a lane sees: the end of its arc, and over several arcs who drives there.
+/// The view of the first vehicle of a lane: the end of its arc, and vehicles on several arcs ahead.
 DEVICE TrafficView traffic_look(const Traffic& traffic, uint32_t vehicle, const TrafficCar& car, const TrafficArc& own, float free) {
   const TrafficWay way = traffic.ways[vehicle];
   const int32_t speed = car.speed;
@@ -340,7 +340,7 @@ INLINE uint64_t traffic_claim_of(uint32_t vehicle, uint32_t step) {
   return uint64_t{step + 1} << 32 | traffic_turn(vehicle, step);
 }
 
-/// What a vehicle does in a step, from the state before it.
+/// Plans a vehicle's step from the state before it.
 DEVICE void traffic_plan_of(const Traffic& traffic, uint32_t vehicle) {
   const TrafficCar car = traffic.cars[vehicle];
   const TrafficArc arc = traffic.arcs[car.arc];

@@ -1,4 +1,4 @@
-//! Records of the kernels of traffic. `src/kernel_traffic.cu` has the same, field by field, and says what they are.
+//! Records of the kernels of traffic. `src/kernel_traffic.cu` has the same, field by field, with their meanings.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -22,7 +22,7 @@ pub const CROSSES: u32 = 1 << 24;
 pub const SIGNALS: u32 = 1 << 8;
 /// The most that an arc weighs, in milliseconds.
 pub const WEIGHT: u32 = 1 << 21;
-/// A bit of [`Plan::flags`]: who was ahead is still ahead in the same lane.
+/// A bit of [`Plan::flags`]: the vehicle that was ahead is still in the same lane.
 pub const FOLLOWS: u32 = 1;
 /// The vehicle passes the end of its arc.
 pub const ENTERS: u32 = 2;
@@ -83,7 +83,7 @@ pub struct Car {
     pub factor: u8,
 }
 
-/// What a vehicle alone knows.
+/// The part of a vehicle's state that others do not see.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Way {
@@ -139,7 +139,7 @@ pub struct Trip {
     pub lost: u32,
 }
 
-/// What a launch is about.
+/// The parameters of a launch that are numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Run {

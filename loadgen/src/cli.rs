@@ -178,7 +178,7 @@ struct TrafficArguments {
     /// How many vehicles have destinations and look for their ways every five seconds; the others go by chance.
     #[arg(long, default_value_t = 0)]
     routed: u32,
-    /// Drives the same on the other of `cpu` and `gpu`, too, and fails where what comes of it is not the same.
+    /// Drives the same on the other of `cpu` and `gpu`, too, and fails where the states differ.
     #[arg(long)]
     check: bool,
     /// Seconds of the city.
@@ -195,7 +195,7 @@ struct TrafficArguments {
     seed: u64,
 }
 
-/// What drives.
+/// The engine that drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum EngineName {
     City,

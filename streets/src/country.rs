@@ -48,7 +48,7 @@ struct Road {
 pub struct CountryArc {
     /// The node that it reaches.
     pub to: u32,
-    /// What kind of street.
+    /// The kind of street.
     pub class: Class,
     /// The speed limit in metres a second.
     pub limit_ms: f32,
@@ -245,7 +245,7 @@ impl Country {
 
     fn place_at(&self, city: usize, place: Place) -> [f64; 2] {
         let city_number = u32::try_from(city).unwrap_or(u32::MAX);
-        // Whole centimetres, so that lengths are what they are everywhere.
+        // Whole centimetres, so that lengths are the same everywhere.
         let bits = u32::try_from(mixed(self.seed ^ 1, u64::from(city_number)) % 15_001).unwrap_or(0);
         let block_m = 150.0 + f64::from(bits) / 100.0;
         let (part_east, part_north) = match place.part {
@@ -280,7 +280,7 @@ fn number(side: u32, place: Place) -> u32 {
     row * (5 * side - 2) + column * width + part - skipped
 }
 
-/// What the streets of a row or a column are like.
+/// Arcs of the street of a row or a column.
 fn street(side: u32, nth: u32) -> impl Fn(u32) -> CountryArc {
     let (class, lanes) = if nth == side / 2 {
         (Class::Primary, 2)

@@ -29,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--seconds" => seconds = value.parse()?,
             "--warm-up" => warm_up = value.parse()?,
             "--seed" => seed = value.parse()?,
-            "--engine" => is_gpu = ["cpu", "gpu"].iter().position(|name| *name == value) == Some(1),
+            "--engine" if value == "cpu" || value == "gpu" => is_gpu = value == "gpu",
+            "--engine" => return Err(format!("--engine {value}: neither cpu nor gpu").into()),
             _ => return Err(format!("{flag}: no such flag").into()),
         }
     }

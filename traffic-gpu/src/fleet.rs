@@ -1,4 +1,4 @@
-//! All vehicles: where they begin, and what they are like together.
+//! All vehicles: where they begin, and figures about them together.
 
 use kernels::traffic::{Car, NONE, Trip, Way};
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ impl Settings {
     }
 }
 
-/// What all vehicles do at a moment.
+/// The state of all vehicles at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
     /// By number: where each is, and how fast.
@@ -48,7 +48,7 @@ pub struct State {
     pub trips: Vec<Trip>,
 }
 
-/// What they do together.
+/// Figures about all vehicles.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Figures {
     /// How fast they are on average, in km/h.
@@ -83,13 +83,13 @@ impl State {
         trips.fold(sum.reduce(|| 0, u64::wrapping_add), |all, trip| all.rotate_left(1) ^ trip)
     }
 
-    /// What they do together.
+    /// Figures about all of them.
     #[must_use]
     pub fn figures(&self) -> Figures {
         let speeds = self.cars.par_iter().map(|car| u64::from(car.speed)).sum::<u64>();
         let standing = self.cars.par_iter().filter(|car| car.speed < 500).count();
         let count = f64::from(number(self.cars.len().max(1)));
-        let of_trips = |what: fn(&Trip) -> u32| self.trips.iter().map(|trip| u64::from(what(trip))).sum();
+        let of_trips = |count: fn(&Trip) -> u32| self.trips.iter().map(|trip| u64::from(count(trip))).sum();
         Figures {
             speed_kmh: (speeds / self.cars.len().max(1) as u64) as f64 * 3.6 / 1000.0,
             standing: f64::from(number(standing)) / count,

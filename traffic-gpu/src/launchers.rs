@@ -23,7 +23,7 @@ pub struct Kernels {
     ways: device::Kernel,
 }
 
-/// What a launch does.
+/// A part of a step, or of the adaptation of weights and ways: a kernel each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Junctions,

@@ -7,7 +7,7 @@
 //! same lane one does so. So a [`Processor`] with any number of threads and a [`Device`](device::Device) with a thread for each vehicle, a [`Gpu`], come to the same
 //! [`State`] bit by bit.
 //!
-//! What is simplified: vehicles keep their lane until the end of an arc; junctions have no extent, and ways over a junction that are open at the same time do
+//! Simplifications: vehicles keep their lane until the end of an arc; junctions have no extent, and ways over a junction that are open at the same time do
 //! not cross; a vehicle that finds another one in its lane at the moment it enters stops at the end of its arc; bends slow nobody down.
 //!
 //! ```
@@ -50,7 +50,7 @@ pub trait Engine {
     /// [`Error::Device`]; vehicles are then anywhere.
     fn advance(&mut self, steps: u32) -> Result<(), Error>;
 
-    /// What all vehicles do now.
+    /// The state of all vehicles now.
     ///
     /// # Errors
     /// [`Error::Device`]

@@ -8,14 +8,14 @@ use crate::model::STEP_S;
 use crate::roads::Roads;
 use crate::{Engine, Error};
 
-/// What a measurement found.
+/// The results of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
     /// How much time went by for the vehicles, in seconds.
     pub simulated_s: f64,
     /// How long that took, in seconds, without the warm-up.
     pub took_s: f64,
-    /// What the vehicles did in the end.
+    /// Figures about the vehicles in the end.
     pub figures: Figures,
     /// The digest of their state then, the same for all engines.
     pub digest: u64,
@@ -42,7 +42,7 @@ pub struct Row<'a> {
     pub bytes: u64,
     /// Seconds until the first step could begin, without those in which the streets were made.
     pub loading_s: f64,
-    /// What was measured.
+    /// Its results.
     pub measured: Measured,
 }
 

@@ -1,4 +1,4 @@
-//! What a vehicle computes, as `kernel_traffic.cu` does it: operation by operation in 32-bit floating point, so that both have the same bits.
+//! The arithmetic of vehicles, as `kernel_traffic.cu` does it: operation by operation in 32-bit floating point, so that both have the same bits.
 //!
 //! Vehicles follow each other by the Intelligent Driver Model (M. Treiber, A. Hennecke, D. Helbing, Physical Review E 62, 2000), with the parameters
 //! of city traffic: a time gap of 1 s, 2 m when standing, 1 m/s² and 1.5 m/s².
@@ -47,7 +47,7 @@ fn high(bits: u64) -> u32 {
     u32::try_from(bits >> 32).unwrap_or(0)
 }
 
-/// What a vehicle claims a lane by: greater than all claims of earlier steps, and unlike those of all others.
+/// A vehicle's claim to a lane: greater than all claims of earlier steps, and unlike those of all others.
 pub(crate) fn claim(vehicle: u32, step: u32) -> u64 {
     let turn = vehicle.wrapping_mul(0x9e37_79b1).wrapping_add(step.wrapping_mul(0x85eb_ca6b));
     u64::from(step + 1) << 32 | u64::from(turn)

@@ -1,4 +1,4 @@
-//! The processor's engine, which says what is right.
+//! The processor's engine: the oracle.
 
 use std::sync::Arc as Shared;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use crate::trips;
 
 /// Traffic on the threads of the current `rayon` pool.
 ///
-/// A step is the same whatever their number: vehicles see the state of the step before, and what they write together is the greatest of claims or a set of
+/// A step is the same whatever their number: vehicles see the state of the step before, and together they write only the greatest of claims and sets of
 /// bits, for which no order matters.
 #[derive(Debug)]
 pub struct Processor {
@@ -43,12 +43,12 @@ pub struct Processor {
     ahead: Vec<Vec<u32>>,
 }
 
-/// What limits a vehicle.
+/// The limits of a vehicle's next step.
 struct View {
     acceleration: f32,
     /// How far it may go.
     free_mm: i32,
-    /// How fast it may be for what is slower ahead.
+    /// How fast it may be because of slower streets ahead.
     speed_max: i32,
     lane: u32,
     flags: u32,
@@ -134,7 +134,7 @@ impl Processor {
         });
     }
 
-    /// What a vehicle does in a step, from the state before it.
+    /// Plans a vehicle's step from the state before it.
     fn plan(&self, vehicle: u32) -> Plan {
         let car = &self.state.cars[vehicle as usize];
         let arc = &self.roads.arcs[car.arc as usize];
@@ -172,7 +172,7 @@ impl Processor {
         Plan { along_mm, speed, lane: byte(view.lane), flags: byte(view.flags) }
     }
 
-    /// What the first of a lane sees: the end of its arc, and over several arcs who drives there.
+    /// The view of the first vehicle of a lane: the end of its arc, and vehicles on several arcs ahead.
     fn look(&self, vehicle: u32, car: &Car, own: &Arc, free: f32) -> View {
         let way = &self.state.ways[vehicle as usize];
         let speed = i32::from(car.speed);
@@ -275,7 +275,7 @@ impl Processor {
     fn go(&mut self) {
         let mut cars = std::mem::take(&mut self.state.cars);
         let mut ways = std::mem::take(&mut self.state.ways);
-        // Those who leave the way that they were told.
+        // Vehicles that leave the way that they were told.
         for trip in &mut self.state.trips {
             let vehicle = trip.vehicle as usize;
             let is_elsewhere = ways[vehicle].changes != 0;
@@ -347,7 +347,7 @@ impl Engine for Processor {
     }
 }
 
-/// What of a plan needs the claims of all others.
+/// The part of a plan that depends on the claims of all others.
 trait Enters {
     fn enters(&self, claims: &[AtomicU64], roads: &Roads, way: &Way, vehicle: u32, step: u32) -> bool;
 }

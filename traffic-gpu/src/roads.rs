@@ -1,4 +1,4 @@
-//! Streets as vehicles see them, in flat arrays: what a device gets.
+//! Streets as vehicles see them, in flat arrays as a device gets them.
 
 use std::ops::Range;
 
@@ -198,7 +198,7 @@ fn pack(
     let mut first = Vec::with_capacity(nodes as usize + 1);
     first.push(0);
     let (mut arcs, mut arrives) = (Vec::<Arc>::new(), Vec::<f32>::new());
-    // A wave of chunks at a time, so that what is packed is not held twice.
+    // A wave of chunks at a time, so that arcs are not held twice.
     let wave = CHUNK.saturating_mul(64);
     for begin in (0..nodes).step_by(wave as usize) {
         let end = begin.saturating_add(wave).min(nodes);
@@ -267,7 +267,7 @@ fn packed_arc(from: u32, piece: &Piece) -> Arc {
     Arc { to: piece.to, from, length_mm: whole(piece.length_m * 1000.0, least, LENGTH), limits }
 }
 
-/// The junction of a node, and what each arc that reaches it adds to its `limits`.
+/// The junction of a node, and the bits of `limits` for each arc that reaches it.
 fn junction(
     node: u32,
     seed: u64,
@@ -344,7 +344,7 @@ fn check(parts: &'static str, count: u64) -> Result<(), Error> {
 }
 
 /// A count that was checked.
-#[expect(clippy::cast_possible_truncation, reason = "`pack` refuses what does not fit")]
+#[expect(clippy::cast_possible_truncation, reason = "`pack` refuses more")]
 pub(crate) fn number(count: usize) -> u32 {
     count as u32
 }

@@ -40,7 +40,7 @@ pub enum Streets {
     Made(u32),
 }
 
-/// What is measured.
+/// A measurement.
 #[derive(Debug)]
 pub struct Measurement {
     /// The streets.
@@ -49,7 +49,7 @@ pub struct Measurement {
     pub settings: Settings,
     /// Where it is driven.
     pub place: Place,
-    /// Drives the same on the other place, too, and compares what came of it.
+    /// Drives the same on the other place, too, and compares the states.
     pub is_checked: bool,
     /// Seconds of the country that are driven before the time is taken.
     pub before_s: f64,
@@ -60,7 +60,7 @@ pub struct Measurement {
 }
 
 impl Measurement {
-    /// Measures, and tells what came of it as comma-separated values with a head.
+    /// Measures, and tells the results as comma-separated values with a head.
     ///
     /// # Errors
     /// [`CountryError`]

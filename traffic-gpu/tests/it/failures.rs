@@ -1,4 +1,4 @@
-//! What cannot be driven, and devices that fail.
+//! Settings that cannot be driven, and devices that fail.
 
 use device::{DriverError, Fault};
 use traffic_gpu::{Engine, Error, Gpu, Kernels, Processor, Settings};

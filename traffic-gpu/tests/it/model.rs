@@ -1,4 +1,4 @@
-//! What traffic is like: weights, junctions, jams.
+//! Properties of the traffic: weights, speeds, arrivals.
 
 use streets::Network;
 use traffic_gpu::{Engine, STEPS_ADAPTED, Settings};

@@ -1,4 +1,4 @@
-//! What holds after every step: nobody is lost, nobody overlaps, nobody overtakes in a lane, nobody speeds.
+//! Invariants of every step: no vehicle is lost, overlaps another one, overtakes in its lane or is too fast.
 
 use std::collections::HashMap;
 use std::sync::Arc;
