@@ -1,6 +1,11 @@
 //! `nearcast-load traffic` with a whole country, from the command line.
 
+use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::Arc;
+
+use loadgen::traffic::{Settings, Traffic};
+use traffic_gpu::{Engine as _, Processor, Roads};
 
 fn traffic(arguments: &[&str]) -> Output {
     let mut load = Command::new(env!("CARGO_BIN_EXE_nearcast-load"));
@@ -58,5 +63,26 @@ fn what_cannot_be_driven_is_refused_with_its_reason() {
         let output = traffic(arguments);
         assert!(!output.status.success(), "{arguments:?}");
         assert!(said(&output.stderr).contains(reason), "{arguments:?}: {}", said(&output.stderr));
+    }
+}
+
+/// Two models with the same equations: on the same streets and with as many vehicles they are about as fast.
+#[test]
+fn a_country_is_driven_as_a_city_is() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/liechtenstein/highways.osm.pbf");
+    let network = Arc::new(streets::load_connected(&path).expect("the copy in the project is sound"));
+    for vehicles in [500, 4000] {
+        let settings =
+            Settings { vehicles, trip_mean_s: None, breakdowns_per_vehicle_h: 0.0, ..Settings::default() };
+        let mut city = Traffic::new(Arc::clone(&network), settings, 1).expect("there is room");
+        city.step(90.0);
+        let sum: f64 = (0..vehicles).map(|vehicle| f64::from(city.speed_ms(vehicle))).sum();
+        let roads = Arc::new(Roads::of_network(&network, 1).expect("not too large"));
+        let settings = traffic_gpu::Settings { vehicles, routed: 0, seed: 1 };
+        let mut country = Processor::new(&roads, settings).expect("there is room");
+        country.advance(180).expect("the processor does not fail");
+        let found = country.state().expect("the processor does not fail").figures().speed_kmh;
+        let expected = sum / f64::from(vehicles) * 3.6;
+        assert!((found / expected - 1.0).abs() < 0.12, "{vehicles}: {found} and {expected} km/h");
     }
 }
