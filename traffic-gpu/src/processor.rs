@@ -38,7 +38,7 @@ pub struct Processor {
     weights: Vec<u32>,
     /// Weights by which whole routes are planned; none where nobody has a destination.
     snapshot: Vec<u32>,
-    /// Of each trip its route, and the way ahead.
+    /// Each trip's route, and the way ahead.
     routes: Vec<Vec<u32>>,
     ahead: Vec<Vec<u32>>,
 }

@@ -34,7 +34,7 @@ pub enum Place {
 /// Which streets.
 #[derive(Debug)]
 pub enum Streets {
-    /// Those of a map.
+    /// The streets of a map.
     Network(Arc<Network>),
     /// A country that is made up, with as many nodes.
     Made(u32),
