@@ -2,7 +2,7 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
-import { areaOf, momentsOf, pathOf, ticksOf } from "../../src/console/live/chart.js";
+import { momentsOf, pathOf, ticksOf } from "../../src/console/live/chart.js";
 import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
@@ -192,8 +192,7 @@ test("a thinned line keeps its peaks, and breaks where nothing was measured", ()
   expect(path.match(/M/g)).toHaveLength(1);
   expect(pathOf([0, 10_000, 60_000, 70_000], [1, 2, 3, 4], Number, Number)).toBe("M0.0,1.0L10000.0,2.0M60000.0,3.0L70000.0,4.0");
   expect(pathOf([0, 1], [undefined, undefined], Number, Number)).toBe("");
-  expect(areaOf("M0.0,1.0L5.0,2.0M9.0,3.0", 10)).toBe("M0.0,10L0.0,1.0L5.0,2.0L5.0,10ZM9.0,10L9.0,3.0L9.0,10Z");
-  expect(areaOf("", 10)).toBe("");
+  expect(pathOf([0, 10_000, 20_000, 30_000], [1, undefined, 3, 4], Number, Number)).toBe("M0.0,1.0M20000.0,3.0L30000.0,4.0");
 });
 
 const METRICS = `# HELP t

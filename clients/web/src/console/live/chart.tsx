@@ -4,24 +4,28 @@ import { useSignal } from "@preact/signals";
 
 export interface Series {
   readonly name: string;
-  /** A CSS variable of the theme. */
-  readonly colour: string;
   /** One for each of the chart's times; `undefined` where there was none. */
   readonly values: readonly (number | undefined)[];
 }
 
 const [WIDTH, HEIGHT] = [336, 100];
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 20];
-/** A line breaks where for so long there is nothing; the broker's own points are ten seconds apart. */
-const BREAK_MS = 25_000;
-/** Of a broker that has just begun. */
-const SHORTEST_MS = 60_000;
+/** A line breaks where for longer there is nothing; the broker's own points are ten seconds apart. */
+const BREAK_MS = 15_000;
 /** Steps of the axis of time. */
 const STEPS_S = [60, 120, 300, 600, 900];
 /** Points of a line; of more, the greatest of each few are drawn, so that no peak is lost. */
 const POINTS = 160;
-/** The first lines of a chart are solid, those above them dashed. */
-const SOLID = 2;
+/** Lines of like values lie on each other, and each is seen: a wide one below, then a thin one, dashes and dots. */
+const STROKES = [
+  { "stroke-width": 5, "stroke-opacity": 0.55 },
+  { "stroke-width": 1.6 },
+  { "stroke-width": 2.4, "stroke-dasharray": "5 7" },
+  { "stroke-width": 2.6, "stroke-dasharray": "0.1 6" },
+] as const;
+/** The theme has so many colours for lines. */
+const colourOf = (at: number): string => `var(--chart-${at % STROKES.length})`;
+const strokeOf = (at: number) => ({ fill: "none", "stroke-linecap": "round", ...STROKES[at % STROKES.length] }) as const;
 
 /** Steps of 1, 2 or 5 times a power of ten from 0 to at least `most`. */
 export function ticksOf(most: number): number[] {
@@ -38,7 +42,7 @@ export function momentsOf(from_ms: number, to_ms: number): number[] {
   return Array.from({ length: Math.max(0, Math.floor((to_ms - first) / step_ms) + 1) }, (_, at) => first + at * step_ms);
 }
 
-/** Draws `series` over `times_ms`, ascending; the axis ends at the newest and is `range_s` long, or as long as there is anything to show. */
+/** Draws `series` over `times_ms`, ascending; the axis ends at the newest and is `range_s` long, blank where nothing was measured. */
 export function Chart({
   title,
   unit,
@@ -58,7 +62,7 @@ export function Chart({
 }) {
   const pointed = useSignal<number | undefined>(undefined);
   const to_ms = times_ms.at(-1) ?? 0;
-  const span_ms = Math.min(range_s * 1000, Math.max(SHORTEST_MS, to_ms - (times_ms[0] ?? to_ms)));
+  const span_ms = range_s * 1000;
   const from_ms = to_ms - span_ms;
   const first = times_ms.findIndex((time) => time >= from_ms);
   const shown = first < 0 ? [] : times_ms.slice(first);
@@ -106,20 +110,13 @@ export function Chart({
             </text>
           </g>
         ))}
-        {series.slice(0, SOLID).map(({ name, colour, values }) => (
-          <path key={name} class="below" d={areaOf(pathOf(shown, values.slice(first), x, y), y(0))} style={{ fill: `var(${colour})` }} />
-        ))}
-        {series.map(({ name, colour, values }, at) => (
+        {series.map(({ name, values }, at) => (
           <path
             key={name}
             d={pathOf(shown, values.slice(first), x, y)}
-            fill="none"
-            style={{ stroke: `var(${colour})` }}
-            stroke-width="1.6"
-            // Lines of like values lie on each other: those below are seen through the gaps.
-            stroke-dasharray={at < SOLID ? undefined : "5 5"}
+            style={{ stroke: colourOf(at) }}
             stroke-linejoin="round"
-            stroke-linecap="round"
+            {...strokeOf(at)}
           />
         ))}
         {pointed.value !== undefined && time !== undefined && (
@@ -127,11 +124,14 @@ export function Chart({
         )}
       </svg>
       <ul class="numbers">
-        {series.map(({ name, colour, values }) => {
+        {series.map(({ name, values }, at) => {
           const value = values.slice(first)[index];
           return (
             <li key={name}>
-              <span class="swatch" aria-hidden="true" style={{ background: `var(${colour})` }} /> <span class="quiet">{name}</span>{" "}
+              <svg class="stroke" aria-hidden="true" viewBox="0 0 26 8" style={{ stroke: colourOf(at) }}>
+                <line x1={3} x2={23} y1={4} y2={4} {...strokeOf(at)} />
+              </svg>{" "}
+              <span class="quiet">{name}</span>{" "}
               <output data-rate={name} data-latency={name}>
                 {value === undefined ? "–" : text(value)}
               </output>
@@ -149,20 +149,7 @@ function nearestOf(times: readonly number[], wanted: number): number {
   return after > 0 && wanted - (times[after - 1] ?? 0) < (times[after] ?? 0) - wanted ? after - 1 : after;
 }
 
-/** What is between a line, piece by piece, and the ground. */
-export function areaOf(path: string, ground: number): string {
-  return path
-    .split("M")
-    .slice(1)
-    .map((piece) => {
-      const places = piece.split("L");
-      const x = (place: string | undefined): string => place?.split(",")[0] ?? "0";
-      return `M${x(places[0])},${ground}L${places.join("L")}L${x(places.at(-1))},${ground}Z`;
-    })
-    .join("");
-}
-
-/** A line, thinned where there are more points than can be seen, and broken where there are none for long. */
+/** A line, thinned where there are more points than can be seen, and broken where there are none for long, or a value is missing. */
 export function pathOf(
   times: readonly number[],
   values: readonly (number | undefined)[],
@@ -178,7 +165,10 @@ export function pathOf(
     // Of what falls into one slot the greatest is drawn.
     do most = Math.max(most, values[at++] ?? -Infinity);
     while (at < times.length && (times[at] ?? 0) - from_ms < slot_ms);
-    if (most === -Infinity) continue;
+    if (most === -Infinity) {
+      before_ms = -Infinity;
+      continue;
+    }
     path += `${from_ms - before_ms > BREAK_MS + slot_ms ? "M" : "L"}${x(from_ms).toFixed(1)},${y(most).toFixed(1)}`;
     before_ms = from_ms;
   }

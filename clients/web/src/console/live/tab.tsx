@@ -60,7 +60,7 @@ function FiguresPart() {
         times_ms={rates.times_ms}
         range_s={range_s}
         text={count}
-        series={RATES.map((rate, index) => ({ name: rate, colour: `--map-c${6 + index}`, values: rates.of[rate] }))}
+        series={RATES.map((rate) => ({ name: rate, values: rates.of[rate] }))}
       />
       <Chart
         title="Latency"
@@ -68,12 +68,8 @@ function FiguresPart() {
         times_ms={latencies.times_ms}
         range_s={range_s}
         text={duration}
-        series={LATENCIES.flatMap(([name], index) =>
-          (["p50", "p99"] as const).map((part, at) => ({
-            name: `${name} ${part}`,
-            colour: `--map-c${6 + 2 * index + at}`,
-            values: latencies.of[`${name} ${part}`],
-          })),
+        series={LATENCIES.flatMap(([name]) =>
+          (["p50", "p99"] as const).map((part) => ({ name: `${name} ${part}`, values: latencies.of[`${name} ${part}`] })),
         )}
       />
       <dl class="facts numbers">
@@ -82,14 +78,14 @@ function FiguresPart() {
             ["connections", stats.connections],
             ["clients", stats.clients],
             ["subscriptions", stats.subscriptions],
-            ["live objects", stats.live_objects],
-            ["queued", stats.queued],
-            ["dropped", stats.deliveries_dropped],
+            ["kept live", stats.live_objects, "Events with ttl_s, which the broker keeps until their time is over"],
+            ["queued", stats.queued, "Deliveries that wait for their clients"],
+            ["dropped", stats.deliveries_dropped, "Deliveries that were dropped because a client was too slow"],
           ] as const
-        ).map(([name, value]) => (
-          <div key={name}>
+        ).map(([name, value, title]) => (
+          <div key={name} title={title}>
             <dt>{name}</dt>
-            <dd>{count(value)}</dd>
+            <dd class={(name === "queued" || name === "dropped") && value > 0 ? "raised" : undefined}>{count(value)}</dd>
           </div>
         ))}
       </dl>
