@@ -13,5 +13,5 @@ export function drawingOf(plane: Plane, { bound, place }: Violation): WhyDrawing
     if (one === undefined) return [];
     return [{ from: placeOf(one), to: placeOf(other), text: stepWords(stepOf(plane.world, one, other)) }];
   });
-  return waysDrawing(plane, seen.length === 0 ? [place] : seen.map(placeOf), ways);
+  return waysDrawing(plane, seen.length === 0 ? [place] : seen.map(placeOf), ways, "violation");
 }

@@ -49,6 +49,8 @@ export class AnswerLayer {
       const by = (opacity: number): ExpressionSpecification => [
         "match",
         ["get", "as"],
+        "violation",
+        css("--map-violation", opacity),
         "derived",
         css("--map-derived", opacity),
         "group",
@@ -100,6 +102,6 @@ export class AnswerLayer {
 }
 
 function variableOf({ as, holds }: Readonly<Record<string, unknown>>): string {
-  if (as === "derived" || as === "group") return `--map-${as}`;
+  if (as === "violation" || as === "derived" || as === "group") return `--map-${as}`;
   return holds === true ? "--good" : "--bad";
 }

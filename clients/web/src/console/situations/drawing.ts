@@ -3,7 +3,7 @@
 import type { Feature } from "geojson";
 
 import type { Place, Plane } from "../../shared/map/plane.js";
-import type { WhyDrawing } from "../why/drawing.js";
+import type { FoundAs, WhyDrawing } from "../why/drawing.js";
 
 export interface Way {
   readonly from: Place;
@@ -11,9 +11,8 @@ export interface Way {
   readonly text: string;
 }
 
-/** `as`: what they are; without it they violate something. */
-export function waysDrawing(plane: Plane, places: readonly Place[], ways: readonly Way[], as?: "derived" | "group"): WhyDrawing {
-  const properties = as === undefined ? { holds: false } : { as };
+export function waysDrawing(plane: Plane, places: readonly Place[], ways: readonly Way[], as: FoundAs): WhyDrawing {
+  const properties = { as };
   const drawn = ways.map(({ from, to, text }) => ({ from: plane.toMap(from), to: plane.toMap(to), text }));
   return {
     features: [

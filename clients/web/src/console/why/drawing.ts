@@ -7,15 +7,18 @@ import type { Place, Plane } from "../../shared/map/plane.js";
 import { shapesOf, type AreaShown } from "../map/areas.js";
 import { metres } from "../words.js";
 
+/** What is drawn that a check, a rule set or a group definition has found. */
+export type FoundAs = "violation" | "derived" | "group";
+
 export interface WhyDrawing {
-  /** Shapes and lines, each with `holds`, or with `as` where it shows what a rule set made, or a group. */
+  /** Shapes and lines, each with `holds`, or with `as` where it shows a finding. */
   readonly features: readonly Feature[];
   /** A text at a place of the map, in degrees. */
   readonly labels: readonly {
     readonly at: readonly [number, number];
     readonly text: string;
     readonly holds?: boolean;
-    readonly as?: "derived" | "group";
+    readonly as?: FoundAs;
   }[];
 }
 
