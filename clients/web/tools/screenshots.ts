@@ -84,7 +84,7 @@ async function finding(page: Page, url: string): Promise<void> {
   const near = page.locator(".found .row").filter({ hasText: /[3-6]\.\d km in/ }); // Within the city.
   await page.locator(".cards").getByRole("button", { name: "jump" }).click();
   await near.first().click({ timeout: 150_000 });
-  await page.locator(".why-label").waitFor();
+  await page.locator(".why-label").first().waitFor();
   await page.waitForTimeout(4000);
 }
 

@@ -30,7 +30,7 @@ const find = (id: string): DeliveredFeature | undefined => [ONE, OTHER].find((fe
 test("a finding says how far, in which time and how fast, the older event first", () => {
   const violation = violationOf(told({ a: "e2", b: "e1" }), find);
   expect(violation?.bound.map(({ id }) => id)).toEqual(["e1", "e2"]);
-  expect(violationWords(violation ?? { bound: [] }, "geodetic")).toBe("11 km in 20 s: 556 m/s");
+  expect(violationWords(violation ?? { bound: [] }, "geodetic")).toBe("11 km in 20 s: 2,002 km/h");
 });
 
 test("what the page has not seen is named, and an event that only looks like a finding is none", () => {
@@ -47,7 +47,7 @@ test("a finding is drawn as its events with a line between them", () => {
   if (violation === undefined) throw new Error("it is a finding");
   const { features, labels } = drawingOf(planeOf("geodetic"), violation);
   expect(features.map(({ geometry }) => geometry.type)).toEqual(["Point", "Point", "LineString"]);
-  expect(labels.map(({ text }) => text)).toEqual(["11 km in 20 s: 556 m/s"]);
+  expect(labels.map(({ text }) => text)).toEqual(["11 km in 20 s: 2,002 km/h", "1", "2"]);
 });
 
 test("links of a refusal bind events by variable", () => {

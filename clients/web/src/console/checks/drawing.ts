@@ -8,10 +8,15 @@ import { stepOf, stepWords, type Violation } from "./violation.js";
 
 export function drawingOf(plane: Plane, { bound, place }: Violation): WhyDrawing {
   const seen = bound.flatMap(({ feature }) => feature ?? []);
+  // As they are numbered in the panel.
+  const numbers = bound.flatMap(({ feature }, index) =>
+    feature === undefined ? [] : [{ at: plane.toMap(placeOf(feature)), text: String(index + 1), as: "violation", isNumber: true } as const],
+  );
   const ways = seen.slice(1).flatMap((other, index): Way[] => {
     const one = seen[index];
     if (one === undefined) return [];
     return [{ from: placeOf(one), to: placeOf(other), text: stepWords(stepOf(plane.world, one, other)) }];
   });
-  return waysDrawing(plane, seen.length === 0 ? [place] : seen.map(placeOf), ways, "violation");
+  const { features, labels } = waysDrawing(plane, seen.length === 0 ? [place] : seen.map(placeOf), ways, "violation");
+  return { features, labels: numbers.length > 1 ? [...labels, ...numbers] : labels };
 }

@@ -6,7 +6,8 @@ import type { Bound } from "../situations/bound.js";
 import { BoundEvents } from "../situations/bound-events.js";
 import { FindingPage } from "../situations/detail.js";
 import { drawingOf } from "./drawing.js";
-import { stepOf, stepWords, violationOf } from "./violation.js";
+import { subjectOf } from "../why/name.js";
+import { stepOf, stepWords, violationOf, violationWords } from "./violation.js";
 
 export function FindingDetail({ name, id }: { readonly name: string; readonly id: string }) {
   const { checks, live, settings } = useConsole();
@@ -22,6 +23,9 @@ export function FindingDetail({ name, id }: { readonly name: string; readonly id
     >
       {({ bound, place }) => (
         <section aria-labelledby="bound">
+          <p class="found-words">
+            <bdi>{subjectOf({ bound }, live.objects.attribute)}</bdi>: {violationWords({ bound }, settings.world)}
+          </p>
           <h3 id="bound">{bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>
           <ViolatingEvents bound={bound} />
           {bound.some(({ feature }) => feature === undefined) && (

@@ -44,12 +44,12 @@ export function stepOf(world: Plane["world"], one: DeliveredFeature, other: Deli
   };
 }
 
-/** `9.2 km in 31 s: 297 m/s`. */
+/** `9.2 km in 31 s: 1,068 km/h`. */
 export function stepWords({ metres: far, seconds }: Step): string {
   const way = `${metres(far)} in ${seconds > 0 && seconds < 10 ? `${Number(seconds.toFixed(1))} s` : span(seconds)}`;
   if (seconds === 0) return `${metres(far)} apart at the same time`;
-  const speed = far / seconds;
-  return `${way}: ${speed >= 9.95 ? Math.round(speed).toLocaleString("en") : speed.toFixed(1)} m/s`;
+  const speed = (far / seconds) * 3.6;
+  return `${way}: ${speed >= 9.95 ? Math.round(speed).toLocaleString("en") : speed.toFixed(1)} km/h`;
 }
 
 /** What a finding says on one line; the ids where the page has not seen the events. */

@@ -5,13 +5,15 @@ import { LngLatBounds, Marker, type ExpressionSpecification } from "maplibre-gl"
 import { CorridorLayer } from "../../shared/map/corridor-layer.js";
 import { EMPTY, type BaseMap } from "../../shared/map/map.js";
 import type { WhyDrawing } from "../why/drawing.js";
+import { paddingOf } from "./padding.js";
 
 const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
 /** Of the map's shorter side, around what is drawn. */
 const PADDING = 0.18;
 /** How much is left of areas that an answer is not about. */
 const BACK = 0.25;
-const CORNER_PX = 240;
+/** A number stands so far from its mark. */
+const NUMBER_PX = 15;
 
 export class AnswerLayer {
   readonly #base: BaseMap;
@@ -75,11 +77,11 @@ export class AnswerLayer {
     map.setPaintProperty("areas-line", "line-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
-    this.#labels = drawing.labels.map(({ at, text, holds, as }) => {
+    this.#labels = drawing.labels.map(({ at, text, holds, as, isNumber = false }) => {
       const element = document.createElement("div");
-      element.className = `why-label ${as ?? (holds === true ? "good" : "bad")}`;
+      element.className = `why-label ${as ?? (holds === true ? "good" : "bad")}${isNumber ? " number" : ""}`;
       element.textContent = text;
-      return new Marker({ element }).setLngLat([at[0], at[1]]).addTo(map);
+      return new Marker({ element, offset: isNumber ? [NUMBER_PX, -NUMBER_PX] : [0, 0] }).setLngLat([at[0], at[1]]).addTo(map);
     });
     const bounds = new LngLatBounds();
     for (const { geometry } of drawing.features) {
@@ -95,9 +97,7 @@ export class AnswerLayer {
     }
     const { clientWidth, clientHeight } = map.getCanvas();
     const around = Math.min(clientWidth, clientHeight) * PADDING;
-    // What is switched on the map stands in its corner.
-    const left = clientWidth > 3 * CORNER_PX ? Math.max(around, CORNER_PX) : around;
-    map.fitBounds(bounds, { padding: { top: around, right: around, bottom: around, left }, maxZoom: 16, duration: 600 });
+    map.fitBounds(bounds, { padding: paddingOf(map, around), maxZoom: 16, duration: 600 });
   }
 }
 

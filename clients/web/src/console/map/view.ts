@@ -19,6 +19,7 @@ import { boxOf, type Box } from "./areas.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 import { Lines } from "./lines.js";
+import { paddingOf } from "./padding.js";
 import type { Spot } from "./walk.js";
 
 const LOOKS: readonly PointLook[] = [
@@ -409,7 +410,7 @@ export class MapView implements Shown {
   async fit(places: readonly Place[], animate = true): Promise<void> {
     const bounds =
       (await this.#base.bounds) ?? (places.length === 0 ? undefined : middleOf(places.map((place) => this.#base.plane.toMap(place))));
-    if (bounds !== undefined) this.#base.map.fitBounds(bounds, { padding: 32, maxZoom: 15, animate });
+    if (bounds !== undefined) this.#base.map.fitBounds(bounds, { padding: paddingOf(this.#base.map, 32), maxZoom: 15, animate });
   }
 
   /** Whether somebody has moved the map, or draws on it. */
@@ -427,7 +428,7 @@ export class MapView implements Shown {
     const boxes = shapes.map(boxOf);
     this.#touched = true;
     this.#base.map.fitBounds([0, 1, 2, 3].map((at) => Math[at < 2 ? "min" : "max"](...boxes.map((box) => box[at] ?? 0))) as Box, {
-      padding: 64,
+      padding: paddingOf(this.#base.map, 64),
       maxZoom: 17,
     });
   }

@@ -30,6 +30,11 @@ export function BoundEvents({
               </p>
             )}
             <p>
+              {between !== undefined && bound.length > 1 && (
+                <>
+                  <span class="number">{index + 1}</span>{" "}
+                </>
+              )}
               {variable !== undefined && (
                 <>
                   <code>{variable}</code>{" "}

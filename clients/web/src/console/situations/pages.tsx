@@ -34,7 +34,7 @@ export const PAGES: Readonly<Record<SituationKind, Pages>> = {
     Edit: EditCheck,
     found: (name) => (
       <>
-        <ViolationSign /> Check {name} is violated
+        <ViolationSign /> Check failed: {name}
       </>
     ),
   },

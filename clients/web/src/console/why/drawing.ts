@@ -19,6 +19,8 @@ export interface WhyDrawing {
     readonly text: string;
     readonly holds?: boolean;
     readonly as?: FoundAs;
+    /** It tells a mark's number, and stands beside the mark. */
+    readonly isNumber?: boolean;
   }[];
 }
 

@@ -1,0 +1,20 @@
+// How much of the map lies under what stands on it.
+
+import type { Map as LibraryMap, PaddingOptions } from "maplibre-gl";
+
+/** The switches of the layers, the buttons, and the time above the attribution, each with its distance from the edge; in CSS pixels. */
+const UNDER = { top: 40, right: 64, bottom: 96, left: 216 };
+/** On a narrow screen the switches are one button. */
+const NARROW_PX = 720;
+
+/** Padding for `fitBounds`, with `around` pixels at least. A small map keeps two fifths of its width and height for what is shown. */
+export function paddingOf(map: LibraryMap, around: number): PaddingOptions {
+  const { clientWidth, clientHeight } = map.getCanvas();
+  const padding = (under: number, length: number): number => Math.min(Math.max(around, under), length * 0.3);
+  return {
+    top: padding(UNDER.top, clientHeight),
+    right: padding(UNDER.right, clientWidth),
+    bottom: padding(UNDER.bottom, clientHeight),
+    left: padding(clientWidth < NARROW_PX ? 0 : UNDER.left, clientWidth),
+  };
+}
