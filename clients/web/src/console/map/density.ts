@@ -87,7 +87,7 @@ export class Density {
     });
     this.#clusters = merged([...cells.values()].map(({ x, y, count }) => ({ x: x / count, y: y / count, count })));
     const css = getComputedStyle(document.documentElement);
-    const [fill, text] = [css.getPropertyValue("--accent"), css.getPropertyValue("--on-accent")];
+    const [fill, text] = [css.getPropertyValue("--text-2"), css.getPropertyValue("--surface")];
     pen.textAlign = "center";
     pen.textBaseline = "middle";
     for (const { x, y, count } of this.#clusters) {

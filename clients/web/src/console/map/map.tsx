@@ -72,6 +72,15 @@ const MOTIONS: readonly (readonly [Layer, string])[] = [
   ["trails", "Trails"],
   ["flashes", "Deliveries"],
 ];
+/** What else is seen on the map. */
+const SIGNS: readonly (readonly [sample: string, words: string])[] = [
+  ["heading", "headed where its tip points"],
+  ["trails", "its way in the last 40 s"],
+  ["flashes", "just delivered to a client"],
+  ["dashes", "how far it is between two places"],
+  ["violations", "violated a check lately"],
+  ["derived", "made by a rule set"],
+];
 const MARKS: readonly (readonly [Marks | "auto", string])[] = [
   ["auto", "Automatic"],
   ["points", "Points"],
@@ -79,7 +88,22 @@ const MARKS: readonly (readonly [Marks | "auto", string])[] = [
   ["heat", "Heat map"],
 ];
 
+/** The layers and what else can be switched. On a narrow screen they are behind a button. */
 function Layers() {
+  const open = useSignal(false);
+  return (
+    <div class="layers">
+      <button type="button" class="unfold" aria-expanded={open.value} aria-controls="layers" onClick={() => (open.value = !open.value)}>
+        Layers
+      </button>
+      <div id="layers" class={open.value ? undefined : "folded"}>
+        <Switches />
+      </div>
+    </div>
+  );
+}
+
+function Switches() {
   const console = useConsole();
   const { live, clients, draft, settings, groups, view } = console;
   const definitions = groups.list.value ?? [];
@@ -91,7 +115,7 @@ function Layers() {
     groups: standing,
   };
   return (
-    <div class="layers">
+    <>
       <fieldset>
         <legend class="visually-hidden">What the map shows</legend>
         {LAYERS.filter(([layer]) => layer !== "groups" || definitions.length > 0).map(([layer, label]) => (
@@ -132,7 +156,17 @@ function Layers() {
         <Display />
       </details>
       <Legend />
-    </div>
+      <details>
+        <summary>Signs</summary>
+        <ul class="signs">
+          {SIGNS.map(([sign, words]) => (
+            <li key={sign}>
+              <span class={`sample ${sign}`} aria-hidden="true" /> {words}
+            </li>
+          ))}
+        </ul>
+      </details>
+    </>
   );
 }
 
