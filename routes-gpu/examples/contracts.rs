@@ -46,7 +46,7 @@ fn main() -> Result<(), Failure> {
     for level in 0..LEVELS {
         let mut took = |count: usize| -> Result<(usize, u64), Failure> {
             let [ms, ..] = spread(|| meshes.find(&numbers[..count], level, Form::Composed))?;
-            Ok((count, (ms * 1e6) as u64))
+            Ok((count, nanoseconds(ms)))
         };
         profile.note(level, [took(BATCH / 8)?, took(BATCH)?]);
     }
@@ -74,6 +74,11 @@ fn main() -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "seconds at most")]
+fn nanoseconds(ms: f64) -> u64 {
+    (ms * 1e6) as u64
 }
 
 /// Milliseconds: the median of some runs, the least and the most.
@@ -151,14 +156,17 @@ impl Meshes {
         profile: &Profile,
         contract_ms: f64,
     ) -> Result<(u32, f64, usize), Failure> {
-        let (began, contract_ns) = (Instant::now(), (contract_ms * 1e6) as u64);
+        let (began, contract_ns) = (Instant::now(), nanoseconds(contract_ms));
         let now_ns = || u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let (mut score, mut answered, mut failure) = (0, 0, None);
         scheduler.run(profile, (BATCH, 0, QUERIES), Some(contract_ns), now_ns, |numbers, level, _| {
             failure = failure.take().or(self.find(numbers, level, Form::Composed).err());
             // What comes later is worth nothing.
             if now_ns() <= contract_ns {
-                (answered, score) = (answered + numbers.len(), score + SCORES[level] * numbers.len() as u32);
+                (answered, score) = (
+                    answered + numbers.len(),
+                    score + SCORES[level] * u32::try_from(numbers.len()).unwrap_or(u32::MAX),
+                );
             }
             vec![true; numbers.len()]
         });
