@@ -1,7 +1,5 @@
 //! Constraints that are there, and indexes over them.
 
-use std::hash::{BuildHasherDefault, Hasher};
-
 use foldhash::fast::RandomState;
 use hashbrown::HashMap;
 
@@ -45,25 +43,8 @@ pub(super) struct Suspension {
 enum Buckets {
     /// The index is the list of all.
     One(u32),
-    ByHash(HashMap<u64, u32, BuildHasherDefault<Mixed>>),
-}
-
-/// The hash of a number that is a hash already. Its lower half has the upper one mixed in: [`mix`] leaves the lowest bits to the lowest bits.
-#[derive(Default)]
-struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("a key of the table is a number");
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash ^ hash >> 32;
-    }
+    /// With a seed of the process: what publishers send must not choose its place in the table, where no look is counted.
+    ByHash(HashMap<u64, u32, RandomState>),
 }
 
 impl Buckets {
