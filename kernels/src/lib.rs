@@ -315,7 +315,7 @@ mod tests {
             assert_eq!(in_header(groups_header, name) as usize, value, "{name}");
         }
         assert_eq!(in_header(include_str!("kernel_routes.cu"), "ROUTES_BLOCK"), routes::BLOCK);
-        let traffic_source = include_str!("kernel_traffic.cu");
+        let traffic_header = include_str!("../include/traffic.cuh");
         for (name, value) in [
             ("TRAFFIC_NONE", traffic::NONE),
             ("TRAFFIC_ROUTE", traffic::ROUTE),
@@ -334,7 +334,7 @@ mod tests {
             ("TRAFFIC_WAITS", traffic::WAITS),
             ("TRAFFIC_DRIVES", traffic::DRIVES),
         ] {
-            assert_eq!(in_header(traffic_source, name), value, "{name}");
+            assert_eq!(in_header(traffic_header, name), value, "{name}");
         }
         let clcb = include_str!("../include/clcb.cuh");
         for (name, value) in [

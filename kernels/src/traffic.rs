@@ -79,7 +79,7 @@ pub struct Car {
     pub speed: u16,
     /// The lane of the arc, from 0.
     pub lane: u8,
-    /// The desired speed is so many 200ths of the limit.
+    /// The desired speed in 200ths of the limit.
     pub factor: u8,
 }
 

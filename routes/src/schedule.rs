@@ -7,6 +7,9 @@
 
 use crate::levels::{LEVELS, SCORES};
 
+/// Routes that a processor has found before levels are chosen anew.
+pub const BATCH: usize = 64;
+
 /// How much longer than planned `online` lets a batch take, in percent, before it plans anew.
 const MARGIN_PERCENT: u64 = 10;
 
@@ -134,6 +137,8 @@ impl Scheduler {
     ) -> Vec<Option<usize>> {
         let mut levels = vec![None; count];
         let (mut profile, batch) = (*profile, batch.max(1));
+        // What takes no time would fit into none.
+        profile.each_ns = profile.each_ns.map(|each_ns| each_ns.max(1));
         // The next ones are the last.
         let mut waiting: Vec<_> = (0..count).rev().collect();
         while !waiting.is_empty() {
@@ -184,9 +189,6 @@ impl Scheduler {
         plan.0.into_iter().enumerate().find(|(_, planned)| *planned > 0)
     }
 }
-
-/// Routes that a processor has found before levels are chosen anew.
-pub const BATCH: usize = 64;
 
 /// What has routes found for [`Scheduler::run`] by an engine that finds one after another: it is given the number of each and its level.
 pub fn one_by_one(
@@ -265,6 +267,15 @@ mod tests {
             }
         }
         assert!(PROFILE.plan(2, (10, 64), 1_000_000).0[..2] == [0, 0], "the finest is level 2");
+    }
+
+    #[test]
+    fn a_profile_without_times_ends_with_the_contract() {
+        let clock = Cell::new(0);
+        let find = one_by_one(|| clock.get(), |_, _| clock.set(clock.get() + 1_000));
+        let sizes = (BATCH, 0, 6_144);
+        let levels = Scheduler::Online.run(&Profile::default(), sizes, Some(100_000), || clock.get(), find);
+        assert!(levels.iter().flatten().count() > 0 && clock.get() <= 110_000, "{}", clock.get());
     }
 
     #[test]

@@ -267,7 +267,7 @@ impl Country {
     }
 }
 
-/// Nodes of a city with so many crossings along each side.
+/// Nodes of a city with `side` crossings along each side.
 fn city_nodes(side: u32) -> u32 {
     5 * side * side - 4 * side
 }

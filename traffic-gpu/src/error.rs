@@ -5,7 +5,7 @@ use device::DriverError;
 /// Why nobody drives.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// The streets cannot hold so many vehicles, bumper to bumper.
+    /// The streets cannot hold the vehicles, bumper to bumper.
     #[error("{vehicles} vehicles do not fit onto {lanes_km:.1} km of lanes: at most {room}")]
     TooMany {
         /// How many were asked for.

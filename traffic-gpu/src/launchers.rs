@@ -58,7 +58,7 @@ pub(crate) struct Arrays {
     pub(crate) run: Run,
 }
 
-/// Searches that so many trips make at a time on a device.
+/// How many trips look for their ways at a time on a device.
 pub(crate) fn searchers(device: &Device, trips: u32) -> usize {
     // A host runs the threads of a grid one after another.
     if device.is_host() { 32 } else { trips.min(SEARCHERS) as usize }
@@ -67,12 +67,14 @@ pub(crate) fn searchers(device: &Device, trips: u32) -> usize {
 impl Arrays {
     /// How many bytes of the device's memory they take.
     pub(crate) fn bytes(&self) -> u64 {
+        fn of<T>(buffer: &Buffer<T>) -> usize {
+            buffer.len() * size_of::<T>()
+        }
         let words = [&self.first, &self.lanes, &self.asks, &self.tails, &self.counts, &self.weights];
         let trips = [&self.routes, &self.ahead, &self.known];
-        let words = words.into_iter().chain(trips).map(|words| words.len() * 4).sum::<usize>();
-        let records = self.arcs.len() * 16 + self.junctions.len() * 16 + self.trips.len() * size_of::<Trip>();
-        let cars = self.cars.len() * 16 + self.ways.len() * 12 + self.plans.len() * 8;
-        (words + records + cars + (self.claims.len() + self.keys.len()) * 8) as u64
+        let words = words.into_iter().chain(trips).map(of).sum::<usize>();
+        let vehicles = of(&self.cars) + of(&self.ways) + of(&self.plans) + of(&self.trips);
+        (words + vehicles + of(&self.arcs) + of(&self.junctions) + of(&self.claims) + of(&self.keys)) as u64
     }
 
     /// Holds arrays against their counts.

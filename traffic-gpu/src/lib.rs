@@ -44,7 +44,7 @@ pub use roads::Roads;
 
 /// Traffic that goes on in steps of half a second.
 pub trait Engine {
-    /// Lets so many steps go by.
+    /// Lets steps go by.
     ///
     /// # Errors
     /// [`Error::Device`]; vehicles are then anywhere.

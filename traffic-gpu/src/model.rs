@@ -133,7 +133,7 @@ pub(crate) fn groups(junction: &Junction) -> u32 {
     u32::from(junction.kind) & 0xff
 }
 
-/// How long an arc takes with so many vehicles on it, in ms: by Greenshields's speed, which falls to nothing where vehicles stand bumper to bumper, and
+/// How long an arc takes with `count` vehicles on it, in ms: by Greenshields's speed, which falls to nothing where vehicles stand bumper to bumper, and
 /// at least a sixteenth of the limit.
 ///
 /// Source: A. May, Traffic Flow Fundamentals, 1990, to which the paper refers.

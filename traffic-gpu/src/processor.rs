@@ -280,7 +280,8 @@ impl Processor {
             let vehicle = trip.vehicle as usize;
             let is_elsewhere = ways[vehicle].changes != 0;
             if is_elsewhere
-                && self.plans[vehicle].enters(
+                && enters(
+                    &self.plans[vehicle],
                     &self.claims,
                     &self.roads,
                     &ways[vehicle],
@@ -300,7 +301,7 @@ impl Processor {
         if u32::from(plan.flags) & FOLLOWS == 0 {
             car.ahead = NONE;
         }
-        if plan.enters(&self.claims, &self.roads, way, vehicle, self.step) {
+        if enters(plan, &self.claims, &self.roads, way, vehicle, self.step) {
             let lane = (self.roads.lanes[way.next as usize] + u32::from(plan.lane)) as usize;
             let arc = &self.roads.arcs[way.next as usize];
             let before = self.tails[lane].swap(vehicle, Ordering::Relaxed);
@@ -340,25 +341,22 @@ impl Engine for Processor {
     }
 
     fn bytes(&self) -> u64 {
-        let (nodes, arcs) = (self.junctions.len() as u64, self.weights.len() as u64);
-        let (lanes, cars) = (self.claims.len() as u64, self.plans.len() as u64);
-        // Vehicles, ways and plans; arcs, their lanes, weights and counts; junctions and asks; claims and tails.
-        cars * (16 + 12 + 8) + arcs * (16 + 4 + 8) + nodes * (2 * 16 + 8) + lanes * 12
+        let word = size_of::<u32>();
+        let vehicles = self.plans.len() * (size_of::<Car>() + size_of::<Way>() + size_of::<Plan>());
+        // With the first lane, weight and count of each arc.
+        let arcs = self.weights.len() * (size_of::<Arc>() + 3 * word);
+        // As they were at the beginning and as they are, with the first arc of each node and the asks.
+        let nodes = self.junctions.len() * (2 * size_of::<Junction>() + 2 * word);
+        // Claims and tails.
+        (vehicles + arcs + nodes + self.claims.len() * (size_of::<u64>() + word)) as u64
     }
 }
 
-/// The part of a plan that depends on the claims of all others.
-trait Enters {
-    fn enters(&self, claims: &[AtomicU64], roads: &Roads, way: &Way, vehicle: u32, step: u32) -> bool;
-}
-
-impl Enters for Plan {
-    /// Whether the vehicle passes the end of its arc, and nobody else takes the lane.
-    fn enters(&self, claims: &[AtomicU64], roads: &Roads, way: &Way, vehicle: u32, step: u32) -> bool {
-        u32::from(self.flags) & ENTERS != 0 && {
-            let lane = roads.lanes[way.next as usize] + u32::from(self.lane);
-            claims[lane as usize].load(Ordering::Relaxed) == claim(vehicle, step)
-        }
+/// Whether a vehicle passes the end of its arc, and nobody else takes the lane.
+fn enters(plan: &Plan, claims: &[AtomicU64], roads: &Roads, way: &Way, vehicle: u32, step: u32) -> bool {
+    u32::from(plan.flags) & ENTERS != 0 && {
+        let lane = roads.lanes[way.next as usize] + u32::from(plan.lane);
+        claims[lane as usize].load(Ordering::Relaxed) == claim(vehicle, step)
     }
 }
 

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::model::chance;
 use crate::roads::{Roads, number};
 
-/// Nodes that lie between a vehicle and its destination, by the time that it takes to get there: at least so many, and up to so many more.
+/// Nodes that lie between a vehicle and its destination, by the time that it takes to get there: at least this many, and up to that many more.
 const NODES_LEAST: u32 = 200;
 const NODES_SPREAD: u32 = 10_000;
 
@@ -35,34 +35,11 @@ pub(crate) fn plan(roads: &Roads, weights: &[u32], seed: u64, trips: &mut [Trip]
 
 /// The quickest way to the last of the `reached` nodes that are nearest.
 fn explore(roads: &Roads, weights: &[u32], head: u32, reached: u32) -> Vec<u32> {
-    let mut known = HashMap::from([(head, (0_u64, NONE))]);
-    let mut queue = BinaryHeap::from([Reverse((0_u64, head))]);
-    let (mut settled, mut last) = (0, head);
-    while let Some(Reverse((cost, node))) = queue.pop() {
-        if cost > known[&node].0 {
-            continue;
-        }
-        last = node;
+    let mut settled = 0;
+    let (_, mut route) = quickest(roads, weights, head, usize::MAX, |_| {
         settled += 1;
-        if settled == reached {
-            break;
-        }
-        for arc in roads.leaving(node) {
-            let (to, then) = (roads.to(arc), cost + u64::from(weights[arc as usize]));
-            let entry = known.entry(to).or_insert((u64::MAX, NONE));
-            if then < entry.0 {
-                *entry = (then, arc);
-                queue.push(Reverse((then, to)));
-            }
-        }
-    }
-    let mut route = Vec::new();
-    while last != head {
-        let via = known[&last].1;
-        route.push(via);
-        last = roads.from(via);
-    }
-    route.reverse();
+        settled == reached
+    });
     route.truncate(ROUTE as usize);
     route
 }
@@ -122,35 +99,51 @@ pub(crate) fn ahead(
 
 /// The quickest way to a node, of those through the nodes that are known first.
 fn search(roads: &Roads, weights: &[u32], head: u32, goal: u32) -> Option<Vec<u32>> {
-    let mut known = HashMap::from([(head, (0_u32, NONE))]);
-    let mut queue = BinaryHeap::from([Reverse((0_u32, head))]);
+    let (is_reached, arcs) = quickest(roads, weights, head, KNOWN as usize, |node| node == goal);
+    is_reached.then_some(arcs)
+}
+
+/// The quickest way to the first node, by the time that it takes, that is the end; or else to the last one, and says so. No more than `known_max`
+/// nodes are known.
+fn quickest(
+    roads: &Roads,
+    weights: &[u32],
+    head: u32,
+    known_max: usize,
+    mut is_end: impl FnMut(u32) -> bool,
+) -> (bool, Vec<u32>) {
+    let mut known = HashMap::from([(head, (0_u64, NONE))]);
+    let mut queue = BinaryHeap::from([Reverse((0_u64, head))]);
+    let (mut last, mut is_reached) = (head, false);
     while let Some(Reverse((cost, node))) = queue.pop() {
         if cost > known[&node].0 {
             continue;
         }
-        if node == goal {
-            let (mut arcs, mut node) = (Vec::new(), goal);
-            while node != head {
-                let via = known[&node].1;
-                arcs.push(via);
-                node = roads.from(via);
-            }
-            arcs.reverse();
-            return Some(arcs);
+        last = node;
+        is_reached = is_end(node);
+        if is_reached {
+            break;
         }
         for arc in roads.leaving(node) {
-            let (to, then) = (roads.to(arc), cost + weights[arc as usize]);
-            if known.len() >= KNOWN as usize && !known.contains_key(&to) {
+            let (to, then) = (roads.to(arc), cost + u64::from(weights[arc as usize]));
+            if known.len() >= known_max && !known.contains_key(&to) {
                 continue;
             }
-            let entry = known.entry(to).or_insert((u32::MAX, NONE));
+            let entry = known.entry(to).or_insert((u64::MAX, NONE));
             if then < entry.0 {
                 *entry = (then, arc);
                 queue.push(Reverse((then, to)));
             }
         }
     }
-    None
+    let mut arcs = Vec::new();
+    while last != head {
+        let via = known[&last].1;
+        arcs.push(via);
+        last = roads.from(via);
+    }
+    arcs.reverse();
+    (is_reached, arcs)
 }
 
 #[cfg(test)]

@@ -26,7 +26,7 @@ const MAX_M_PER_S: f64 = 100.0;
 /// How far apart in the recording two reports may be to be compared, in seconds.
 const WITHIN_S: f64 = 60.0;
 
-/// The limit of a replay that is so many times faster than life, in metres per second, and the seconds of its window.
+/// The limit of a replay that is `speed` times faster than life, in metres per second, and the seconds of its window.
 pub(super) fn limits(speed: f64) -> (f64, f64) {
     let speed = speed.clamp(0.1, 1e6);
     (MAX_M_PER_S * speed, WITHIN_S / speed)

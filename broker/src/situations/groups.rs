@@ -314,8 +314,7 @@ impl Logic for Grouping {
                 input.depth
             ));
         }
-        let was_left_out = matches!(self.decided, Decided::Taken { without } if without != 0);
-        let changes = if input.is_exit || is_too_deep || was_left_out {
+        let changes = if input.is_exit || is_too_deep || self.decided.without() != 0 {
             self.matching.remove(&object)
         } else {
             self.put(&object, &input)

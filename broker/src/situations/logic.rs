@@ -76,6 +76,16 @@ pub(crate) enum Decided {
     Taken { without: Parts },
 }
 
+impl Decided {
+    /// The parts that were left out.
+    pub(super) fn without(self) -> Parts {
+        match self {
+            Self::Nothing => 0,
+            Self::Taken { without } => without,
+        }
+    }
+}
+
 /// Parts of an input, a bit each: the facts that it becomes, in the order of the document. A candidate for groups has one part.
 pub(crate) type Parts = u64;
 

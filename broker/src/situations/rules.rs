@@ -285,10 +285,7 @@ impl Logic for Ruling {
         self.expire(now_ms);
         let source = Source { id: Arc::clone(&input.id), time_ms: input.time_ms, depth: input.depth };
         self.known.events.insert(input.offset, source);
-        let without = match self.decided {
-            Decided::Nothing => 0,
-            Decided::Taken { without } => without,
-        };
+        let without = self.decided.without();
         for index in taking.into_iter().filter(|index| without & (1 << index) == 0) {
             let rule = &rules.read.facts[index];
             match rule.arguments.iter().map(|argument| value(argument, &input)).collect::<Result<Vec<_>, _>>()

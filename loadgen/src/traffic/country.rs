@@ -107,7 +107,7 @@ impl Measurement {
     }
 }
 
-/// Steps that take so many seconds: at least one, at most those of four months.
+/// Steps that take that long, at most those of four months.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within bounds that fit")]
 fn steps(seconds: f64) -> u32 {
     (seconds / STEP_S).round().clamp(0.0, 2e7) as u32

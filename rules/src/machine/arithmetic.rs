@@ -69,7 +69,7 @@ impl Machine {
             Expr::Slot(slot) => self.value(self.slot(*slot), 0),
             Expr::Unary(function, operand) => unary(*function, self.evaluate(operand)?),
             Expr::Binary(function, operands) => {
-                // Of two operands without values the error of the right one is told, as the peer does.
+                // The right operand first: of two without values the peer reports that one.
                 let right = self.evaluate(&operands[1])?;
                 binary(*function, self.evaluate(&operands[0])?, right)
             }

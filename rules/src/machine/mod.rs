@@ -351,12 +351,12 @@ impl Machine {
         self.stack[self.frame + HEADER + slot as usize] = term;
     }
 
-    /// Counts a look. Its bound and a stop are looked for now and then.
     pub(crate) fn bound(&mut self, bounds: Bounds) {
         self.heap.bound(walk_max(&bounds));
         self.setting.bounds = bounds;
     }
 
+    /// Counts a look. Its bound and a stop are looked for now and then.
     #[inline]
     fn look_up(&mut self) -> Result<(), Error> {
         self.looks += 1;

@@ -23,7 +23,7 @@ const STROKES = [
   { "stroke-width": 2.4, "stroke-dasharray": "5 7" },
   { "stroke-width": 2.6, "stroke-dasharray": "0.1 6" },
 ] as const;
-/** The theme has so many colours for lines. */
+/** How many colours the theme has for lines. */
 const colourOf = (at: number): string => `var(--chart-${at % STROKES.length})`;
 const strokeOf = (at: number) => ({ fill: "none", "stroke-linecap": "round", ...STROKES[at % STROKES.length] }) as const;
 
