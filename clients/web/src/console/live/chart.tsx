@@ -23,7 +23,7 @@ const STROKES = [
   { "stroke-width": 2.4, "stroke-dasharray": "5 7" },
   { "stroke-width": 2.6, "stroke-dasharray": "0.1 6" },
 ] as const;
-/** How many colours the theme has for lines. */
+/** The colour of a line: the theme has one for each stroke. */
 const colourOf = (at: number): string => `var(--chart-${at % STROKES.length})`;
 const strokeOf = (at: number) => ({ fill: "none", "stroke-linecap": "round", ...STROKES[at % STROKES.length] }) as const;
 
