@@ -13,19 +13,21 @@ use benches::engines::process;
 use benches::engines::report::{Report, thousands};
 use benches::gpu::field::Field;
 use benches::gpu::figures::{Figure, Figures};
-use benches::gpu::sections;
+use benches::gpu::{sections, tick};
 
 /// Events of the largest batches: two of 65,536, so that consecutive ones are measured.
 const EVENTS: u64 = 131_072;
 /// Batch sizes.
 const SIZES: [usize; 9] = [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536];
+/// The parts of a run.
+const SECTIONS: [&str; 6] = ["lone", "batches", "moves", "memory", "steps", "tick"];
 /// Events that brute force checks at each size.
 const CHECKED: usize = 50;
 
 /// Measures the GPU engines, checks every answer and prints Markdown tables.
 #[derive(Debug, Parser)]
 struct Args {
-    /// What to run, comma-separated: lone, batches, moves, memory, steps. Everything when absent.
+    /// What to run, comma-separated: lone, batches, moves, memory, steps, tick. Everything when absent.
     #[arg(long, value_delimiter = ',')]
     section: Vec<String>,
     /// Subscriptions of ten filters at which to stop and measure, ascending.
@@ -50,12 +52,11 @@ struct Args {
 
 fn main() -> anyhow::Result<()> {
     let mut args = Args::parse();
-    let known = ["lone", "batches", "moves", "memory", "steps"];
     for section in &args.section {
         anyhow::ensure!(
-            known.contains(&section.as_str()),
+            SECTIONS.contains(&section.as_str()),
             "no section {section}, there are: {}",
-            known.join(", ")
+            SECTIONS.join(", ")
         );
     }
     if args.quick {
@@ -82,7 +83,9 @@ fn main() -> anyhow::Result<()> {
     let mut checks = Vec::new();
     let largest = args.sizes.last().copied().context("a size")?;
     let default = Config { subscriptions: largest, ..Config::default() };
-    measure(&args, Field::new("default", default.clone(), &devices)?, &mut figures, &mut checks)?;
+    if args.section != ["tick"] {
+        measure(&args, Field::new("default", default.clone(), &devices)?, &mut figures, &mut checks)?;
+    }
     if !args.default_only && args.runs("steps") {
         // Every event has all names, and every constraint accepts every value (the paper's Fig. 6 b).
         let all_hold = Config { names: 5, topics: 1, attributes: 5..=5, selectivity: 1.0, ..default };
@@ -93,6 +96,11 @@ fn main() -> anyhow::Result<()> {
             &mut figures,
             &mut checks,
         )?;
+    }
+    if args.runs("tick") {
+        for clients in &args.sizes {
+            checks.push(tick::tick(&devices, *clients, args.rounds, &mut figures)?);
+        }
     }
     tables(&figures, &mut report);
     report.paragraph(&checks.join("  \n"));
@@ -151,7 +159,7 @@ fn measure(
 
 /// A table for each section: engines and what was varied across, sizes down.
 fn tables(figures: &Figures, report: &mut Report) {
-    for section in ["lone", "batches", "moves", "memory", "steps"] {
+    for section in SECTIONS {
         let mut columns: Vec<(&str, &str, &str, &str)> = Vec::new();
         let mut sizes: Vec<u64> = Vec::new();
         let column = |figure: &Figure| -> (String, String, String) {

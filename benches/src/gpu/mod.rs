@@ -3,3 +3,4 @@
 pub mod field;
 pub mod figures;
 pub mod sections;
+pub mod tick;
