@@ -2,6 +2,7 @@
 
 mod costs;
 mod leading;
+mod telling;
 mod wayfinder;
 
 use std::path::Path;
@@ -22,6 +23,7 @@ use crate::ingest::route::RouteQuestion;
 use crate::model::error::ApiError;
 use costs::{SlowedCosts, Traffic};
 pub(crate) use leading::Lead;
+pub(crate) use telling::AreaHeld;
 pub(crate) use wayfinder::{AreaPlace, RouteAsked, RouteFound, RouteNews, TellRoutes, Wayfinder};
 
 /// Metres from a place to the nearest node, at most.
@@ -219,11 +221,11 @@ impl Streets {
         self.hierarchy.route(metric, from, to, &mut memories.exact).map(|route| (0, route))
     }
 
-    /// The line of a route: the one point of it twice where it ends at the node at which it begins.
-    fn line(&self, route: &Route, from: u32) -> Vec<[f64; 2]> {
+    /// The line of a way: the one point of it twice where it ends at the node at which it begins.
+    fn line(&self, arcs: &[u32], from: u32) -> Vec<[f64; 2]> {
         let begin = self.network.node_at(from);
         let mut coordinates = vec![begin];
-        for arc in &route.arcs {
+        for arc in arcs {
             coordinates.extend(&self.network.shape(*arc)[1..]);
         }
         if coordinates.len() == 1 {
@@ -233,18 +235,19 @@ impl Streets {
     }
 
     fn found(&self, level: usize, route: &Route, from: u32, slowed: Option<&SlowedCosts>) -> FoundRoute {
-        let coordinates = self.line(route, from);
-        let durations = slowed.map_or(&self.by_duration.of_arcs, |slowed| &slowed.durations_ms);
+        let coordinates = self.line(&route.arcs, from);
         let sum = |costs: &[Cost]| route.arcs.iter().map(|arc| costs[*arc as usize]).sum::<Cost>();
-        #[expect(clippy::cast_precision_loss, reason = "a route is no longer than 2^52 mm or ms")]
-        let thousandths = |sum: Cost| sum as f64 / 1_000.0;
         FoundRoute {
             route: RouteLine { kind: LineStringKind::LineString, coordinates },
             length_m: thousandths(sum(&self.by_length.of_arcs)),
-            duration_s: thousandths(sum(durations)),
+            duration_s: thousandths(sum(self.durations_ms(slowed))),
             level: u8::try_from(level).unwrap_or(u8::MAX),
             score: SCORES[level],
         }
+    }
+
+    fn durations_ms<'a>(&'a self, slowed: Option<&'a SlowedCosts>) -> &'a [Cost] {
+        slowed.map_or(&self.by_duration.of_arcs, |slowed| &slowed.durations_ms)
     }
 
     /// How long a route of each level takes: the mean of some across the network.
@@ -269,4 +272,10 @@ impl Streets {
         }
         profile
     }
+}
+
+/// Metres of millimetres, seconds of milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "a route is no longer than 2^52 mm or ms")]
+fn thousandths(sum: Cost) -> f64 {
+    sum as f64 / 1_000.0
 }
