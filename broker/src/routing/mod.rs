@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use matcher::geo::Position;
 use routes::{
     BATCH, Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Nearest, Profile, Route,
-    SCORES, Scheduler, durations_ms, lengths_mm, one_by_one, places,
+    SCORES, Sample, Scheduler, durations_ms, lengths_mm, one_by_one, places,
 };
 use streets::Network;
 use tokio::sync::Semaphore;
@@ -154,7 +154,7 @@ impl Streets {
         let mut answers: Vec<_> = questions.iter().map(|_| Err(ApiError::Late)).collect();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let is_by_length = questions.iter().all(|question| question.by == RouteBy::Length);
-        let profile = if is_by_length { self.by_length.profile } else { self.by_duration.profile };
+        let profile = if is_by_length { &self.by_length.profile } else { &self.by_duration.profile };
         let now_ns = || nanoseconds(arrived.elapsed());
         let find = |number: usize, level: usize| {
             let question = &questions[number];
@@ -164,7 +164,7 @@ impl Streets {
             }
         };
         let (sizes, contract_ns) = ((BATCH, 0, questions.len()), deadline.map(nanoseconds));
-        Scheduler::Online.run(&profile, sizes, contract_ns, now_ns, one_by_one(now_ns, find));
+        Scheduler::Online.run(profile, sizes, contract_ns, now_ns, one_by_one(find));
         answers
     }
 
@@ -250,12 +250,12 @@ impl Streets {
         slowed.map_or(&self.by_duration.of_arcs, |slowed| &slowed.durations_ms)
     }
 
-    /// How long a route of each level takes: the mean of some across the network.
+    /// How long routes of each level take: some across the network.
     fn profile(&self, by: RouteBy) -> Profile {
         let nodes = u32::try_from(self.graph.nodes_count()).unwrap_or(u32::MAX);
         let mut memories = Memories::default();
         let mut profile = Profile::default();
-        for (level, mean_ns) in profile.each_ns.iter_mut().enumerate() {
+        for level in 0..LEVELS {
             let began = Instant::now();
             for nth in 0..PROFILED {
                 // Pairs all over the network, the same ones each time.
@@ -268,7 +268,8 @@ impl Streets {
                     &mut memories,
                 ));
             }
-            *mean_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX) / u64::from(PROFILED);
+            let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            profile.note(level, Sample { count: PROFILED as usize, blocks: 1, ns, most_ns: ns, rounds: 0 });
         }
         profile
     }
