@@ -23,6 +23,9 @@ const THREADS_MAX: u32 = 1 << 18;
 /// Threads of a block where warps work by themselves, and most of a team.
 const THREADS: u32 = 256;
 
+/// Warps of a team, at most.
+pub(crate) const WARPS_MAX: u32 = THREADS / 32;
+
 /// Graphs on the device.
 #[derive(Debug)]
 pub(crate) struct Tables {
@@ -80,14 +83,14 @@ impl Kernels {
         &self.device
     }
 
-    /// Starts a kernel over all queries; `rounds_max` is for [`Kernel::Rounds`] alone.
+    /// Starts a kernel over all queries; `rounds_max`, and how many warps have a query, are for [`Kernel::Rounds`] alone.
     pub(crate) fn start(
         &self,
         stream: &Stream,
         kernel: Kernel,
         tables: &Tables,
         arrays: &Arrays,
-        rounds_max: u32,
+        (rounds_max, warps): (u32, Option<u32>),
     ) -> Result<(), DriverError> {
         check(tables, arrays);
         let mut parameters = vec![
@@ -119,7 +122,8 @@ impl Kernels {
         let (threads, block) = if kernel == Kernel::Rounds {
             parameters.push(Parameter::value(&rounds_max));
             // No more warps than the largest query has blocks.
-            let team = 32 * arrays.blocks_max.next_power_of_two().min(THREADS / 32);
+            let most = arrays.blocks_max.next_power_of_two().min(WARPS_MAX);
+            let team = 32 * warps.map_or(most, |warps| warps.clamp(1, most));
             (u64::from(*count) * u64::from(team), team)
         } else {
             (u64::from(*count) * 32, THREADS)

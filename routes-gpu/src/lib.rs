@@ -18,4 +18,5 @@ pub use error::Error;
 pub use evaluator::{Evaluator, Kernel, OutOfOrder};
 pub use graphs::Tuning;
 pub use launchers::Kernels;
+pub use levels::LevelRoute;
 pub use searcher::{Form, Known, Searcher};

@@ -2,7 +2,7 @@
 
 use device::{DriverError, Priority, Stream};
 use kernels::routes::State;
-use routes::{Cost, Costed, Route, UNREACHABLE};
+use routes::{Batch, Cost, Costed, LEVELS, Route, UNREACHABLE};
 
 use crate::Kernels;
 use crate::error::Error;
@@ -18,6 +18,9 @@ const PACK_BYTES: usize = 1 << 30;
 const ROUNDS_OF_LAUNCHES: u32 = 16;
 const ROUNDS_COMPOSED: u32 = 4_096;
 
+/// Slices of a batch that can be stopped. Each costs a launch, and 24 bytes a query that are brought back.
+const SLICES: u32 = 4;
+
 /// The form in which rounds run. What they leave is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -25,6 +28,9 @@ pub enum Form {
     Launches,
     /// One kernel, in which a block of threads has a query and goes from round to round by itself. For many searches.
     Composed,
+    /// As [`Form::Composed`], and so many warps have a query, each of which takes a block of 128 nodes at a time: 1 to 8, and no more than the largest
+    /// query has blocks, as many as [`Form::Composed`] takes. With fewer a search takes longer, and more of them run at once.
+    Warps(u32),
 }
 
 /// How far a search is.
@@ -47,6 +53,11 @@ pub struct Searcher {
     pub(crate) graphs: Graphs,
     pack: Pack,
     evaluator: Evaluator,
+    /// How long it took to bring back a route of the last batch.
+    bringing_ns: u64,
+    /// The parts of the time after each slice of the last batch of each level that was searched for to its end: in the last rounds few searches are
+    /// left.
+    parts: [[f64; SLICES as usize]; LEVELS],
 }
 
 impl Searcher {
@@ -62,6 +73,8 @@ impl Searcher {
             graphs: Graphs::new(device)?,
             pack: Pack::new(device)?,
             evaluator: Evaluator::default(),
+            bringing_ns: 0,
+            parts: [[0.25, 0.5, 0.75, 1.0]; LEVELS],
         })
     }
 
@@ -170,25 +183,132 @@ impl Searcher {
     pub fn run(&mut self, form: Form, rounds_max: u32) -> Result<bool, Error> {
         let mut left = rounds_max;
         while !self.is_over()? && left > 0 {
-            let rounds = match form {
-                Form::Launches => {
-                    let rounds = left.min(ROUNDS_OF_LAUNCHES);
-                    for _ in 0..rounds {
-                        for kernel in [Kernel::Relax, Kernel::Update, Kernel::BlockMinimum, Kernel::Minimum] {
-                            self.launch(kernel)?;
-                        }
-                    }
-                    rounds
-                }
-                Form::Composed => {
-                    let rounds = left.min(ROUNDS_COMPOSED);
-                    self.take(Kernel::Rounds, rounds)?;
-                    rounds
-                }
-            };
-            left -= rounds;
+            left -= self.rounds_of(form, left)?;
         }
         self.is_over()
+    }
+
+    /// Has some rounds run, `rounds_max` at most, and says how many.
+    fn rounds_of(&mut self, form: Form, rounds_max: u32) -> Result<u32, Error> {
+        let warps = match form {
+            Form::Launches => {
+                let rounds = rounds_max.min(ROUNDS_OF_LAUNCHES);
+                for _ in 0..rounds {
+                    for kernel in [Kernel::Relax, Kernel::Update, Kernel::BlockMinimum, Kernel::Minimum] {
+                        self.launch(kernel)?;
+                    }
+                }
+                return Ok(rounds);
+            }
+            Form::Composed => None,
+            Form::Warps(warps) => Some(warps),
+        };
+        let rounds = rounds_max.min(ROUNDS_COMPOSED);
+        self.take(Kernel::Rounds, (rounds, warps))?;
+        Ok(rounds)
+    }
+
+    /// Searches for a batch of a contract, composed and in slices of rounds: about four in all, and after the first one no more rounds than fit into the
+    /// time that is left by how long the last ones took. It stops between slices where the batch says so, where no more fit, and when all are over; what is over then has been
+    /// found. `now_ns` is the clock of the scheduler.
+    ///
+    /// # Errors
+    /// As [`Searcher::begin`] and [`Searcher::run`].
+    ///
+    /// # Panics
+    /// If there is no such graph or node.
+    pub fn batch(
+        &mut self,
+        queries: &[(usize, [u32; 2])],
+        batch: &mut Batch<'_>,
+        now_ns: impl Fn() -> u64,
+    ) -> Result<Vec<Known>, Error> {
+        let first_ns = now_ns();
+        self.begin(queries)?;
+        let form = Form::Warps(batch.blocks);
+        // Where nobody can stop it, or its rounds are not known, there is one slice.
+        let is_cut = batch.until_ns.is_some() && batch.rounds > 0;
+        let slice = if is_cut { batch.rounds.div_ceil(SLICES) } else { u32::MAX };
+        let (mut rounds, mut fitting) = (0, u64::from(slice));
+        let mut ends_ns = Vec::new();
+        loop {
+            let began_ns = now_ns();
+            let ran = self.rounds_of(form, u32::try_from(fitting).unwrap_or(slice).min(slice))?;
+            rounds += ran;
+            let known = self.known()?;
+            let found = known.iter().filter(|known| known.is_over).count();
+            let now_ns = now_ns();
+            ends_ns.push(now_ns - first_ns);
+            if found == known.len() {
+                if u64::from(rounds) == u64::from(slice) * ends_ns.len() as u64 {
+                    self.learn_parts(batch.level, &ends_ns);
+                }
+                return Ok(known);
+            }
+            let part = self.part(batch.level, f64::from(rounds) / f64::from(slice));
+            if !batch.goes_on(part, found) {
+                return Ok(known);
+            }
+            let left_ns = batch.until_ns.map_or(u64::MAX, |until_ns| until_ns.saturating_sub(now_ns));
+            fitting = left_ns.saturating_mul(u64::from(ran)) / (now_ns - began_ns).max(1);
+            if fitting == 0 {
+                return Ok(known);
+            }
+        }
+    }
+
+    /// The part of its time that a batch of a level has taken after so many slices.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few slices")]
+    fn part(&self, level: usize, slices: f64) -> f64 {
+        let parts = &self.parts[level];
+        let after =
+            |slices: usize| slices.checked_sub(1).map_or(0.0, |last| parts[last.min(parts.len() - 1)]);
+        let (before, between) = (after(slices as usize), slices.fract());
+        // Not all is over, whatever the last batch says.
+        (before + between * (after(slices as usize + 1) - before)).min(0.95)
+    }
+
+    /// Notes the parts of a batch whose slices were whole.
+    #[expect(clippy::cast_precision_loss, reason = "seconds at most")]
+    fn learn_parts(&mut self, level: usize, ends_ns: &[u64]) {
+        let Some(last_ns) = ends_ns.last().filter(|_| (2..=SLICES as usize).contains(&ends_ns.len())) else {
+            return;
+        };
+        for (at, part) in self.parts[level].iter_mut().enumerate() {
+            let end_ns = ends_ns.get(at).unwrap_or(last_ns);
+            *part = *end_ns as f64 / (*last_ns).max(1) as f64;
+        }
+    }
+
+    /// As [`Searcher::batch`], with the routes of those that have been found: `None` for the others. As much time is kept free to bring them back
+    /// as that took with the batch before. What is too large to be looked for together is looked for to its end.
+    ///
+    /// # Errors
+    /// As [`Searcher::routes`].
+    ///
+    /// # Panics
+    /// If there is no such graph or node.
+    pub fn batch_routes(
+        &mut self,
+        queries: &[(usize, [u32; 2])],
+        batch: &mut Batch<'_>,
+        now_ns: impl Fn() -> u64,
+    ) -> Result<Vec<Option<Option<Route>>>, Error> {
+        if queries.iter().map(|(graph, _)| self.graphs.blocks(*graph) * BLOCK_BYTES).sum::<usize>()
+            > PACK_BYTES
+        {
+            return Ok(self.routes(queries, Form::Warps(batch.blocks))?.into_iter().map(Some).collect());
+        }
+        let count = queries.len().max(1) as u64;
+        let until_ns = batch.until_ns;
+        batch.until_ns = until_ns.map(|until_ns| until_ns.saturating_sub(self.bringing_ns * count));
+        let known = self.batch(queries, batch, &now_ns)?;
+        batch.until_ns = until_ns;
+        let began_ns = now_ns();
+        let routes = self.pack.routes(&self.stream, &self.graphs, 0..queries.len())?;
+        self.bringing_ns = (now_ns() - began_ns) / count;
+        let found = known.iter().zip(routes).map(|(known, route)| known.is_over.then_some(route));
+        Ok(found.collect())
     }
 
     /// Runs a kernel over all queries, where it is its turn; [`Kernel::Rounds`] is one round.
@@ -197,10 +317,10 @@ impl Searcher {
     /// [`Error::OutOfOrder`], for the result of another sequence means nothing; [`Error::Device`], after which the searches have to be begun
     /// again.
     pub fn launch(&mut self, kernel: Kernel) -> Result<(), Error> {
-        self.take(kernel, 1)
+        self.take(kernel, (1, None))
     }
 
-    fn take(&mut self, kernel: Kernel, rounds: u32) -> Result<(), Error> {
+    fn take(&mut self, kernel: Kernel, rounds: (u32, Option<u32>)) -> Result<(), Error> {
         self.evaluator.accept(kernel)?;
         let started =
             self.kernels.start(&self.stream, kernel, &self.graphs.tables, &self.pack.arrays, rounds);

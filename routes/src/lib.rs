@@ -14,6 +14,7 @@ mod landmarks;
 mod levels;
 mod nearest;
 mod papstar;
+mod profile;
 mod schedule;
 mod tree;
 
@@ -24,5 +25,6 @@ pub use landmarks::{AStar, Landmarks};
 pub use levels::{Approach, Between, LEVELS, Level, LevelMemory, SCORES};
 pub use nearest::Nearest;
 pub use papstar::{Costed, Kernel, OutOfOrder, PapStar, trace};
-pub use schedule::{BATCH, Profile, Scheduler, one_by_one};
+pub use profile::{Profile, Sample};
+pub use schedule::{BATCH, Batch, Scheduler, one_by_one};
 pub use tree::Tree;

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 #[cfg(feature = "gpu")]
 use routes::Costed;
 use routes::{
-    BATCH, Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Profile, Route, SCORES,
-    Scheduler, durations_ms, lengths_mm, one_by_one, places,
+    BATCH, Batch, Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Profile, Route, SCORES,
+    Sample, Scheduler, durations_ms, lengths_mm, one_by_one, places,
 };
 use serde_json::{Value, json};
 use streets::Network;
@@ -123,16 +123,19 @@ pub fn find(arguments: &FindArguments) -> anyhow::Result<()> {
         (batch, finest, pairs.len()),
         contract.map(nanoseconds),
         now_ns,
-        |numbers, level, until_ns| {
+        |numbers, batch| {
             if finder.device.is_some() {
                 let ends: Vec<_> = numbers.iter().map(|number| pairs[*number].ends()).collect();
-                for (number, route) in numbers.iter().zip(finder.routes(&ends, level)) {
-                    found[*number] = route;
+                let routes = finder.batch_routes(&ends, batch, now_ns);
+                for (number, route) in numbers.iter().zip(&routes) {
+                    if let Some(route) = route {
+                        found[*number].clone_from(route);
+                    }
                 }
-                return vec![true; numbers.len()];
+                return routes.iter().map(Option::is_some).collect();
             }
             let find = |number: usize, level| found[number] = finder.route(pairs[number].ends(), level);
-            one_by_one(now_ns, find)(numbers, level, until_ns)
+            one_by_one(find)(numbers, batch)
         },
     );
     let took = began.elapsed();
@@ -242,23 +245,25 @@ impl Finder {
         Self { graph, lengths_mm, costs, hierarchy, metric, levels, memory, level_memory, device }
     }
 
-    /// Routes of a level, as [`Finder::route`] finds each.
-    fn routes(&mut self, ends: &[[u32; 2]], level: usize) -> Vec<Option<(usize, Route)>> {
+    /// Routes of a batch, as [`Finder::route`] finds each; `None` for those for which a device had no time.
+    fn batch_routes(
+        &mut self,
+        ends: &[[u32; 2]],
+        batch: &mut Batch<'_>,
+        now_ns: impl Fn() -> u64,
+    ) -> Vec<Option<Option<(usize, Route)>>> {
         // Once it has failed it is lost, or too small.
         if let Some(mut device) = self.device.take()
-            && let Some(routes) = device.routes(self, ends, level)
+            && let Some(routes) = device.batch_routes(self, ends, batch, now_ns)
         {
             self.device = Some(device);
             return routes;
         }
-        ends.iter().map(|ends| self.route(*ends, level)).collect()
+        ends.iter().map(|ends| Some(self.route(*ends, batch.level))).collect()
     }
 
     /// A route of a level, and the level that it is of: 0 where the level asked for has none.
     fn route(&mut self, ends: [u32; 2], level: usize) -> Option<(usize, Route)> {
-        if self.device.is_some() {
-            return self.routes(&[ends], level).pop().flatten();
-        }
         let made_of = (&self.hierarchy, &self.metric);
         let streets = (&self.graph, &*self.costs);
         let coarse = level.checked_sub(1).map(|place| &self.levels[place]);
@@ -284,15 +289,31 @@ impl Finder {
     fn profile(&mut self, pairs: &[Pair]) -> Profile {
         let many = if self.device.is_some() { self.batch() } else { PROFILED };
         let sample: Vec<_> = pairs.iter().step_by((pairs.len() / many).max(1)).map(Pair::ends).collect();
-        let few = if self.device.is_some() { sample.len().min(PROFILED) } else { 0 };
+        let few = &sample[..sample.len().min(PROFILED)];
+        let (sizes, blocks): (&[_], &[_]) =
+            if self.device.is_some() { (&[few, &sample], &[1, 2, 4, 8]) } else { (&[few], &[1]) };
         let mut profile = Profile::default();
         for level in 0..LEVELS {
-            let mut took = |ends: &[[u32; 2]]| {
-                let began = Instant::now();
-                std::hint::black_box(self.routes(ends, level));
-                (ends.len(), nanoseconds(began.elapsed()))
-            };
-            profile.note(level, [took(&sample[..few]), took(&sample)]);
+            for ends in sizes {
+                // Of the first run the rounds are known.
+                let mut rounds = 0;
+                for blocks in blocks.first().into_iter().chain(blocks) {
+                    let began = Instant::now();
+                    let mut batch = Batch::whole(level, *blocks, rounds);
+                    std::hint::black_box(
+                        self.batch_routes(ends, &mut batch, || nanoseconds(began.elapsed())),
+                    );
+                    let ns = nanoseconds(began.elapsed());
+                    let is_first = rounds == 0;
+                    rounds = self.device.as_mut().map_or(0, Device::rounds);
+                    if !is_first || rounds == 0 {
+                        profile.note(
+                            level,
+                            Sample { count: ends.len(), blocks: *blocks, ns, most_ns: ns, rounds },
+                        );
+                    }
+                }
+            }
         }
         profile
     }
@@ -325,26 +346,30 @@ impl Device {
         Ok(Self(searcher))
     }
 
-    fn routes(
+    fn batch_routes(
         &mut self,
         finder: &Finder,
         ends: &[[u32; 2]],
-        level: usize,
-    ) -> Option<Vec<Option<(usize, Route)>>> {
-        let form = routes_gpu::Form::Composed;
-        known(match level.checked_sub(1) {
+        batch: &mut Batch<'_>,
+        now_ns: impl Fn() -> u64,
+    ) -> Option<Vec<Option<Option<routes_gpu::LevelRoute>>>> {
+        known(match batch.level.checked_sub(1) {
             Some(place) => {
                 let made_of = (&finder.hierarchy, &finder.metric);
-                self.0.level_routes((level, &finder.levels[place]), made_of, ends, form)
+                self.0.level_batch((batch.level, &finder.levels[place]), made_of, ends, batch, now_ns)
             }
             None => {
                 let queries: Vec<_> = ends.iter().map(|ends| (0, *ends)).collect();
-                let exact = |routes: Vec<Option<Route>>| {
-                    routes.into_iter().map(|route| route.map(|route| (0, route))).collect()
-                };
-                self.0.routes(&queries, form).map(exact)
+                let exact = |route: Option<Route>| route.map(|route| (0, route));
+                let routes = self.0.batch_routes(&queries, batch, now_ns);
+                routes.map(|routes| routes.into_iter().map(|route| route.map(exact)).collect())
             }
         })
+    }
+
+    /// Rounds of the last search.
+    fn rounds(&mut self) -> u32 {
+        self.0.rounds().unwrap_or_default()
     }
 }
 
@@ -364,7 +389,17 @@ impl Device {
         None
     }
 
-    fn routes(&mut self, _: &Finder, _: &[[u32; 2]], _: usize) -> Option<Vec<Option<(usize, Route)>>> {
+    fn batch_routes(
+        &mut self,
+        _: &Finder,
+        _: &[[u32; 2]],
+        _: &mut Batch<'_>,
+        _: impl Fn() -> u64,
+    ) -> Option<Vec<Option<Option<(usize, Route)>>>> {
+        match *self {}
+    }
+
+    fn rounds(&mut self) -> u32 {
         match *self {}
     }
 }
@@ -380,8 +415,10 @@ mod tests {
         let network = Network::grid(20, 20, 100.0);
         let ends: Vec<_> = (0..100).map(|number| [number * 37 % 400, number * 91 % 400]).collect();
         let costs = |finder: &mut Finder, level| {
-            let routes = finder.routes(&ends, level).into_iter();
-            routes.map(|route| route.map(|(level, route)| (level, route.cost))).collect::<Vec<_>>()
+            let batch = &mut Batch::whole(level, 8, 0);
+            let routes = finder.batch_routes(&ends, batch, || 0).into_iter();
+            let cost = |route: Option<(usize, Route)>| route.map(|(level, route)| (level, route.cost));
+            routes.map(|route| cost(route.expect("in time"))).collect::<Vec<_>>()
         };
         let mut finder = Finder::new(&network, ByArgument::Length);
         let expected: Vec<_> = (0..LEVELS).map(|level| costs(&mut finder, level)).collect();

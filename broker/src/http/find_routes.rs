@@ -12,8 +12,8 @@ use serde::Serialize;
 use wire::{Fault, FoundRoute};
 
 use super::body::{self, Bound, Format, Parts};
-use super::path::Permitted;
-use super::{App, error};
+use super::path::{ClientPath, Permitted};
+use super::{App, error, query};
 use crate::ingest::route::RouteQuestion;
 use crate::ingest::subscription::{Prepared, RouteArea};
 use crate::model::error::ApiError;
@@ -144,6 +144,39 @@ pub(crate) async fn find(
     };
     let answers: Vec<_> = answers.map(told).collect();
     Ok(error::with_line_end(StatusCode::OK, LINES, answers.join("\n")))
+}
+
+/// Tells where the areas along routes of a client lie: to itself those in force; to others, as `privacy.round_m` permits, what they would be from where
+/// it is shown.
+#[utoipa::path(
+    get, path = "/v1/clients/{client}/routes", tag = "routes",
+    params(("client" = String, Path, description = "The client")),
+    responses(
+        (status = 200, description = "One for each area along a route, in the order of the subscriptions' ids", body = Vec<wire::ClientRoute>),
+        (status = 403, description = "The token does not permit it, or privacy.round_m keeps from others where the client is", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 404, description = "The broker knows no streets", body = wire::Problem, content_type = "application/problem+json"),
+        (status = 429, description = "Questions have cost too much of late", body = wire::Problem, content_type = "application/problem+json"),
+    )
+)]
+pub(crate) async fn of_client(
+    State(app): State<Arc<App>>,
+    Permitted(principal): Permitted,
+    ClientPath(client): ClientPath,
+) -> Result<Response, ApiError> {
+    let to_itself = query::asks_for_itself(&principal, tenant::outside(&client))?;
+    let payer = principal.payer();
+    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
+    let confinement = principal.confinement.clone();
+    let routes = |client, reply| Command::Routes { client, to_itself, confinement, reply };
+    let (at, areas) = match app.shards.ask(&client, routes).await?? {
+        (Located::Withheld, _) => return Err(query::withheld()),
+        (Located::Nowhere, areas) => (None, areas),
+        (Located::At { position, .. }, areas) => (Some(position), areas),
+    };
+    let tenant = tenant::split(&client).0.into();
+    let (told, took) = app.streets()?.tell(tenant, at, areas, to_itself).await?;
+    app.admission.charge(&payer, took);
+    Ok(error::json(StatusCode::OK, text(&told)))
 }
 
 fn text(document: &impl Serialize) -> String {

@@ -33,6 +33,7 @@ use crate::model::error::ApiError;
         super::events::deliveries,
         super::explain::explain,
         super::find_routes::find,
+        super::find_routes::of_client,
         super::positions::move_one,
         super::query::position,
         super::positions::move_many,

@@ -194,18 +194,13 @@ pub(crate) async fn position(
     ClientPath(client): ClientPath,
 ) -> Result<Response, ApiError> {
     let name = tenant::outside(&client);
-    let to_itself = principal.is_client(name);
-    if !to_itself && principal.confinement.is_some() {
-        return Err(forbidden("a token that is confined (claim nearcast) is not shown where others are"));
-    }
+    let to_itself = asks_for_itself(&principal, name)?;
     let confinement = principal.confinement.clone();
     let locate = |client, reply| Command::Locate { client, to_itself, confinement, reply };
     let (position, accuracy_m, told_ms) = match app.shards.ask(&client, locate).await?? {
         Located::At { position, accuracy_m, told_ms } => (position, accuracy_m, told_ms),
         Located::Nowhere => return Err(ApiError::NotFound(format!("no position of client {name} is known"))),
-        Located::Withheld => {
-            return Err(forbidden("nobody is shown where others are (privacy.round_m is 0)"));
-        }
+        Located::Withheld => return Err(withheld()),
     };
     let told = wire::ClientPosition {
         coordinates: vec![position.x(), position.y()],
@@ -213,6 +208,20 @@ pub(crate) async fn position(
         time: told_ms.map(clock::rfc3339),
     };
     Ok(error::json(StatusCode::OK, serde_json::to_string(&told).unwrap_or_default()))
+}
+
+/// Whether it is the client itself that asks where it is; somebody else may unless it is confined.
+pub(super) fn asks_for_itself(principal: &Principal, name: &str) -> Result<bool, ApiError> {
+    let to_itself = principal.is_client(name);
+    if !to_itself && principal.confinement.is_some() {
+        return Err(forbidden("a token that is confined (claim nearcast) is not shown where others are"));
+    }
+    Ok(to_itself)
+}
+
+/// The answer where a client is that is shown to nobody.
+pub(super) fn withheld() -> ApiError {
+    forbidden("nobody is shown where others are (privacy.round_m is 0)")
 }
 
 fn forbidden(detail: &str) -> ApiError {

@@ -101,6 +101,8 @@ pub(crate) fn all() -> Vec<Route> {
             .named("move_client"),
         Route::new("/v1/clients/{client}/position", get.clone(), SUBSCRIBE, query::position)
             .named("get_position"),
+        Route::new("/v1/clients/{client}/routes", get.clone(), SUBSCRIBE, find_routes::of_client)
+            .named("list_client_routes"),
         Route::new(SUBSCRIPTIONS, get.clone(), SUBSCRIBE, subscriptions::list).named("list_subscriptions"),
         Route::new(SUBSCRIPTION, put.clone(), SUBSCRIBE, subscriptions::put).named("put_subscription"),
         Route::new(SUBSCRIPTION, get.clone(), SUBSCRIBE, subscriptions::get).named("get_subscription"),

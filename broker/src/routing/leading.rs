@@ -54,7 +54,7 @@ impl Streets {
         }
         let world = self.network.world();
         let mut line: Vec<_> =
-            self.line(&route, from).iter().filter_map(|at| world.position(at).ok()).collect();
+            self.line(&route.arcs, from).iter().filter_map(|at| world.position(at).ok()).collect();
         // The rest is found when the client has come to the end of this.
         line.truncate(CORRIDOR_POSITIONS_MAX);
         match Corridor::new(world, &line, radius) {

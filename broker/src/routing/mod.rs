@@ -2,6 +2,7 @@
 
 mod costs;
 mod leading;
+mod telling;
 mod wayfinder;
 
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 use matcher::geo::Position;
 use routes::{
     BATCH, Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Nearest, Profile, Route,
-    SCORES, Scheduler, durations_ms, lengths_mm, one_by_one, places,
+    SCORES, Sample, Scheduler, durations_ms, lengths_mm, one_by_one, places,
 };
 use streets::Network;
 use tokio::sync::Semaphore;
@@ -22,6 +23,7 @@ use crate::ingest::route::RouteQuestion;
 use crate::model::error::ApiError;
 use costs::{SlowedCosts, Traffic};
 pub(crate) use leading::Lead;
+pub(crate) use telling::AreaHeld;
 pub(crate) use wayfinder::{AreaPlace, RouteAsked, RouteFound, RouteNews, TellRoutes, Wayfinder};
 
 /// Metres from a place to the nearest node, at most.
@@ -152,7 +154,7 @@ impl Streets {
         let mut answers: Vec<_> = questions.iter().map(|_| Err(ApiError::Late)).collect();
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let is_by_length = questions.iter().all(|question| question.by == RouteBy::Length);
-        let profile = if is_by_length { self.by_length.profile } else { self.by_duration.profile };
+        let profile = if is_by_length { &self.by_length.profile } else { &self.by_duration.profile };
         let now_ns = || nanoseconds(arrived.elapsed());
         let find = |number: usize, level: usize| {
             let question = &questions[number];
@@ -162,7 +164,7 @@ impl Streets {
             }
         };
         let (sizes, contract_ns) = ((BATCH, 0, questions.len()), deadline.map(nanoseconds));
-        Scheduler::Online.run(&profile, sizes, contract_ns, now_ns, one_by_one(now_ns, find));
+        Scheduler::Online.run(profile, sizes, contract_ns, now_ns, one_by_one(find));
         answers
     }
 
@@ -219,11 +221,11 @@ impl Streets {
         self.hierarchy.route(metric, from, to, &mut memories.exact).map(|route| (0, route))
     }
 
-    /// The line of a route: the one point of it twice where it ends at the node at which it begins.
-    fn line(&self, route: &Route, from: u32) -> Vec<[f64; 2]> {
+    /// The line of a way: the one point of it twice where it ends at the node at which it begins.
+    fn line(&self, arcs: &[u32], from: u32) -> Vec<[f64; 2]> {
         let begin = self.network.node_at(from);
         let mut coordinates = vec![begin];
-        for arc in &route.arcs {
+        for arc in arcs {
             coordinates.extend(&self.network.shape(*arc)[1..]);
         }
         if coordinates.len() == 1 {
@@ -233,26 +235,27 @@ impl Streets {
     }
 
     fn found(&self, level: usize, route: &Route, from: u32, slowed: Option<&SlowedCosts>) -> FoundRoute {
-        let coordinates = self.line(route, from);
-        let durations = slowed.map_or(&self.by_duration.of_arcs, |slowed| &slowed.durations_ms);
+        let coordinates = self.line(&route.arcs, from);
         let sum = |costs: &[Cost]| route.arcs.iter().map(|arc| costs[*arc as usize]).sum::<Cost>();
-        #[expect(clippy::cast_precision_loss, reason = "a route is no longer than 2^52 mm or ms")]
-        let thousandths = |sum: Cost| sum as f64 / 1_000.0;
         FoundRoute {
             route: RouteLine { kind: LineStringKind::LineString, coordinates },
             length_m: thousandths(sum(&self.by_length.of_arcs)),
-            duration_s: thousandths(sum(durations)),
+            duration_s: thousandths(sum(self.durations_ms(slowed))),
             level: u8::try_from(level).unwrap_or(u8::MAX),
             score: SCORES[level],
         }
     }
 
-    /// How long a route of each level takes: the mean of some across the network.
+    fn durations_ms<'a>(&'a self, slowed: Option<&'a SlowedCosts>) -> &'a [Cost] {
+        slowed.map_or(&self.by_duration.of_arcs, |slowed| &slowed.durations_ms)
+    }
+
+    /// How long routes of each level take: some across the network.
     fn profile(&self, by: RouteBy) -> Profile {
         let nodes = u32::try_from(self.graph.nodes_count()).unwrap_or(u32::MAX);
         let mut memories = Memories::default();
         let mut profile = Profile::default();
-        for (level, mean_ns) in profile.each_ns.iter_mut().enumerate() {
+        for level in 0..LEVELS {
             let began = Instant::now();
             for nth in 0..PROFILED {
                 // Pairs all over the network, the same ones each time.
@@ -265,8 +268,15 @@ impl Streets {
                     &mut memories,
                 ));
             }
-            *mean_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX) / u64::from(PROFILED);
+            let ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            profile.note(level, Sample { count: PROFILED as usize, blocks: 1, ns, most_ns: ns, rounds: 0 });
         }
         profile
     }
+}
+
+/// Metres of millimetres, seconds of milliseconds.
+#[expect(clippy::cast_precision_loss, reason = "a route is no longer than 2^52 mm or ms")]
+fn thousandths(sum: Cost) -> f64 {
+    sum as f64 / 1_000.0
 }

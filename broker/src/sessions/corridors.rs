@@ -12,14 +12,14 @@ use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use matcher::violated;
 
 use super::commit::Answer;
-use super::{Client, Payer, Sessions};
+use super::{Client, Located, Payer, Sessions};
 use crate::budget::{Account, Held, Kind};
 use crate::ingest::area::RouteTo;
 use crate::ingest::subscription::RouteArea;
 use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::model::way::Way;
-use crate::routing::{AreaPlace, Lead, RouteAsked, RouteFound};
+use crate::routing::{AreaHeld, AreaPlace, Lead, RouteAsked, RouteFound};
 
 /// Bytes of an area besides its line, with the question for it.
 const AREA_BYTES: usize = 512;
@@ -101,6 +101,10 @@ fn bytes_of(area: &Area, way: Option<&Way>) -> u64 {
     let line = if let Area::Corridor(corridor) = area { corridor.bytes() } else { 0 };
     let arcs = way.map_or(0, |way| size_of_val(&*way.arcs));
     (AREA_BYTES + line + arcs) as u64
+}
+
+fn is_nowhere(area: &Area) -> bool {
+    if let Area::Corridor(corridor) = area { corridor.is_nowhere() } else { true }
 }
 
 impl Routed {
@@ -262,6 +266,26 @@ impl Sessions {
         if !wayfinder.note(tenant::split(&client.name).0, place, way) {
             self.ask_way(number, route, cause);
         }
+    }
+
+    /// Where a client is, to itself or to somebody else, and its areas in the order of the subscriptions' ids.
+    pub(crate) fn areas_along_routes(&self, name: &str, to_itself: bool) -> (Located, Vec<AreaHeld>) {
+        let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
+        let subscriptions = client.map(|client| &client.subscriptions).into_iter().flatten();
+        let areas = subscriptions.flat_map(|(id, number)| {
+            let routes = self.subscriptions.get(*number).map(|held| &*held.routes).unwrap_or_default();
+            let watch = self.tracker.watch(SubscriptionId(*number));
+            let area = move |filter: usize| watch.and_then(|watch| watch.filters().get(filter));
+            routes.iter().map(move |route| AreaHeld {
+                subscription: Arc::clone(id),
+                filter: route.filter,
+                to: route.to,
+                radius: route.radius,
+                way: route.way.clone(),
+                is_laid: area(route.filter).is_some_and(|filter| !is_nowhere(&filter.area)),
+            })
+        });
+        (self.locate(name, to_itself), areas.collect())
     }
 
     fn moves_of(&self, client: u32) -> u64 {

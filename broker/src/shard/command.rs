@@ -16,7 +16,7 @@ use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
 use crate::push::PushSubscription;
-use crate::routing::{AreaPlace, RouteFound};
+use crate::routing::{AreaHeld, AreaPlace, RouteFound};
 use crate::sessions::{
     Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, State, Told,
 };
@@ -133,6 +133,13 @@ pub(crate) enum Command {
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<Located, ApiError>>,
     },
+    /// Say where a client is, as [`Command::Locate`], and where its areas along routes lie.
+    Routes {
+        client: Arc<str>,
+        to_itself: bool,
+        confinement: Option<Arc<Confinement>>,
+        reply: oneshot::Sender<Result<(Located, Vec<AreaHeld>), ApiError>>,
+    },
     /// End the connections of a client, on behalf of an asker with this confinement.
     Disconnect {
         client: Arc<str>,
@@ -183,6 +190,7 @@ impl Command {
             | Self::Forget { client, .. }
             | Self::Explain { client, .. }
             | Self::Locate { client, .. }
+            | Self::Routes { client, .. }
             | Self::Disconnect { client, .. }
             | Self::PutPush { client, .. }
             | Self::GetPush { client, .. }
@@ -234,6 +242,7 @@ impl Command {
             Self::Explain { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Query { reply, .. } => drop(reply.send(Err(refusal))),
             Self::Locate { reply, .. } => drop(reply.send(Err(refusal))),
+            Self::Routes { reply, .. } => drop(reply.send(Err(refusal))),
             other @ (Self::Match { .. }
             | Self::Move { .. }
             | Self::Detach { .. }

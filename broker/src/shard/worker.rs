@@ -443,6 +443,10 @@ impl Shard {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
                 drop(reply.send(permitted.map(|()| sessions.locate(&client, to_itself))));
             }
+            Command::Routes { client, to_itself, confinement, reply } => {
+                let permitted = sessions.check_confinement(&client, confinement.as_ref());
+                drop(reply.send(permitted.map(|()| sessions.areas_along_routes(&client, to_itself))));
+            }
             Command::PutPush { client, subscription, confinement, reply } => {
                 match sessions.put_push(&client, subscription, confinement.as_ref()) {
                     Ok(replaced) => sessions.answer(Answer::Done(reply, replaced)),

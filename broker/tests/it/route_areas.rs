@@ -145,6 +145,66 @@ async fn what_leads_nowhere_is_refused_with_its_place() {
     assert!(problem.to_string().contains("server.world"), "{problem}");
 }
 
+async fn told(http: &Http, client: &str) -> Value {
+    http.get(&format!("/v1/clients/{client}/routes")).await.expect(200).json()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_is_told_which_corridors_are_in_force_and_why_others_are_not() {
+    let folder = square();
+    let program = start(folder.path()).await;
+    let http = program.http();
+    assert_eq!(told(&http, "nobody").await, json!([]));
+    let two = json!({"filters": [{"where": "a = 1"}, {"area": {"route": {"to": [0.0, 0.01], "by": "length"}, "radius_m": 100}}]});
+    http.put("/v1/clients/car/subscriptions/second", &two).await.expect(201);
+    put(&http, "car", &json!({"filters": [{"area": {"radius_m": 5}}]})).await;
+    http.put("/v1/clients/car/subscriptions/first", &along([0.01, 0.01], 50.0)).await.expect(201);
+    let state = |subscription: &str, filter: usize, to: [f64; 2], radius_m: f64, by: &str, state: Value| {
+        let mut expected =
+            json!({"subscription": subscription, "filter": filter, "to": to, "by": by, "radius_m": radius_m});
+        expected.as_object_mut().expect("an object").extend(state.as_object().expect("an object").clone());
+        expected
+    };
+    let both = |one: Value, other: Value| {
+        json!([
+            state("first", 0, [0.01, 0.01], 50.0, "duration", one),
+            state("second", 1, [0.0, 0.01], 100.0, "length", other),
+        ])
+    };
+    let unknown = json!({"state": "no-position", "why": "the client has told no position"});
+    assert_eq!(told(&http, "car").await, both(unknown.clone(), unknown));
+    // A quarter of the way to 3, near the street.
+    let line = |coordinates: Value| json!({"type": "LineString", "coordinates": coordinates});
+    let found = |coordinates: Value, left_m: f64, left_s: f64| json!({"state": "found", "route": line(coordinates), "left_m": left_m, "left_s": left_s});
+    place(&http, "car", [0.01, 0.0]).await;
+    let first = found(json!([[0.01, 0.0], [0.01, 0.01]]), 1_000.0, 72.0);
+    let second = found(json!([[0.01, 0.0], [0.01, 0.01], [0.0, 0.01]]), 2_000.0, 144.0);
+    assert_eq!(told(&http, "car").await, both(first, second));
+    // On its way a client comes nearer, and the corridors stay.
+    place(&http, "car", [0.010_2, 0.0025]).await;
+    let routes = told(&http, "car").await;
+    for (route, left_m, left_s, points) in [(&routes[0], 750.0, 54.0, 2), (&routes[1], 1_750.0, 126.0, 3)] {
+        let left = ["left_m", "left_s"].map(|member| route[member].as_f64().expect("a number"));
+        assert!((left[0] - left_m).abs() < 0.01 && (left[1] - left_s).abs() < 0.01, "{routes}");
+        assert_eq!(route["route"]["coordinates"].as_array().map(Vec::len), Some(points), "{routes}");
+    }
+    // At the end of one.
+    place(&http, "car", [0.01, 0.01]).await;
+    let routes = told(&http, "car").await;
+    assert_eq!((&routes[0]["left_m"], &routes[1]["left_m"]), (&json!(0.0), &json!(1_000.0)), "{routes}");
+    // Off the streets, and where no way leads there.
+    for (at, state, why) in [
+        ([5.0, 5.0], "off-streets", "there is no street within 1000 m of where the client is"),
+        ([0.1, 0.1], "unreachable", "no way leads there along the streets from where the client is"),
+    ] {
+        place(&http, "car", at).await;
+        let state = json!({"state": state, "why": why});
+        assert_eq!(told(&http, "car").await, both(state.clone(), state));
+    }
+    let problem = Serve::new().start().await.http().get("/v1/clients/car/routes").await.problem(404);
+    assert!(problem.to_string().contains("no-streets"), "{problem}");
+}
+
 async fn explain(http: &Http, client: &str, at: [f64; 2]) -> Value {
     let question = json!({"client": client, "subscription": "way", "event": feature("asked", at, json!({}))});
     http.post("/v1/explain", "application/json", question.to_string()).await.expect(200).json()
@@ -220,6 +280,7 @@ async fn after_a_kill_the_route_is_found_again_from_the_kept_position() {
     program.kill();
     // Without streets the broker starts all the same, and the area is nowhere.
     let program = Serve::new().args(&["--data", &data_path]).start().await;
+    program.http().get("/v1/clients/car/routes").await.problem(404);
     let why = explain(&program.http(), "car", [0.0, 0.003]).await;
     assert!(why["why"].as_str().is_some_and(|why| why.contains("no way is known")), "{why}");
 }
@@ -240,6 +301,9 @@ async fn areas_that_take_too_much_are_refused_with_the_setting() {
     place(&http, "car", [0.01, 0.0]).await;
     let metrics = http.get("/metrics").await.expect(200).text();
     assert!(metrics.contains("nearcast_route_areas_refused_total 1"), "{metrics}");
+    let routes = told(&http, "car").await;
+    let why = "the corridor has no room (routes.client_bytes, routes.tenant_bytes)";
+    assert_eq!((&routes[0]["state"], &routes[0]["why"]), (&json!("no-room"), &json!(why)), "{routes}");
 }
 
 /// A town: a grid whose nodes are shifted, with one-way streets, gaps, and an island.
@@ -405,6 +469,20 @@ async fn travel(streets: &Path, clients: usize, steps: usize, seed: u64) {
             }
         }
         http.post("/v1/events", "application/x-ndjson", lines).await.expect(202);
+    }
+    for traveller in &travellers {
+        let routes = told(&http, &traveller.name).await;
+        let mut line = traveller.line.clone();
+        line.dedup();
+        let route = &routes[0]["route"];
+        if line.is_empty() {
+            assert_eq!((&routes[0]["state"], route), (&json!("unreachable"), &Value::Null), "{routes}");
+            continue;
+        }
+        let mut shown: Vec<[f64; 2]> =
+            serde_json::from_value(route["coordinates"].clone()).expect("coordinates");
+        shown.dedup();
+        assert_eq!(shown, line, "{}, seed {seed}", traveller.name);
     }
     let mut deliveries = 0;
     publish(&http, &feature("end", [-170.0, -80.0], json!({"end": true}))).await;

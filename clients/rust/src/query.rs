@@ -138,6 +138,16 @@ impl Broker {
     pub async fn position(&self, client: &str) -> Result<wire::ClientPosition, Error> {
         self.get(&format!("{}/position", crate::http::client_path(client))).await
     }
+
+    /// Where a client's areas along routes lie now, how far it is to the end of each way, and why one lies nowhere: to the client itself those in
+    /// force, to others what they would be from where `privacy.round_m` shows it.
+    ///
+    /// # Errors
+    /// [`Error::Problem`] with `no-streets` where the broker knows no streets and `forbidden` where the client is not shown,
+    /// [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn client_routes(&self, client: &str) -> Result<Vec<wire::ClientRoute>, Error> {
+        self.get(&format!("{}/routes", crate::http::client_path(client))).await
+    }
 }
 
 #[cfg(test)]

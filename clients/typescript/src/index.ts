@@ -34,7 +34,7 @@ export type { EventDeliveries, Explanation, Question, SubscriptionDocument } fro
 export type { Connection } from "./link.js";
 export type { PushState, PushSubscriptionDocument } from "./push.js";
 export type { ClientPosition, Query } from "./queries.js";
-export type { FoundRoute, RouteOptions } from "./routes.js";
+export type { ClientRoute, FoundRoute, RouteOptions } from "./routes.js";
 export type { FactRule, Publication, PutRuleSet, RuleFailure, RuleSet, RuleSetDocument } from "./rules.js";
 export { Session } from "./session.js";
 export type { SituationActivity } from "./situations.js";

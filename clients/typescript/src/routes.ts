@@ -24,6 +24,29 @@ export interface FoundRoute {
   readonly score: number;
 }
 
+/** An area along a route as it lies now. */
+export interface ClientRoute {
+  readonly subscription: string;
+  /** The index of the filter whose area it is. */
+  readonly filter: number;
+  /** Where the route leads. */
+  readonly to: readonly [number, number];
+  readonly by: "duration" | "length";
+  readonly radius_m: number;
+  /** `found`, or the reason for which it lies nowhere. */
+  readonly state: "found" | "no-position" | "sought" | "off-streets" | "unreachable" | "no-room";
+  /** The reason in words. */
+  readonly why?: string;
+  /** The way, as GeoJSON, where one was found. */
+  readonly route?: FoundRoute["route"];
+  /** From the client to the end of the way. */
+  readonly left_m?: number;
+  /** How long that takes at what streets cost now. */
+  readonly left_s?: number;
+  /** For others than the client: the way from where they are shown it, and not the one in force. */
+  readonly approximate?: true;
+}
+
 /** The body of a question. @internal */
 export function question(from: Coordinates, to: Coordinates, options: RouteOptions): string {
   return JSON.stringify({ from, to, ...options });

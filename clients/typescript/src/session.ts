@@ -27,7 +27,7 @@ import { frameProblem } from "./problems.js";
 import { deletePush, getPush, pushKey, putPush, type PushState, type PushSubscriptionDocument } from "./push.js";
 import { liveEvents, type ClientPosition, type Query } from "./queries.js";
 import { Requests } from "./requests.js";
-import { question as routeQuestion, type FoundRoute, type RouteOptions } from "./routes.js";
+import { question as routeQuestion, type ClientRoute, type FoundRoute, type RouteOptions } from "./routes.js";
 import { SituationCalls } from "./situations.js";
 import { Subscriptions } from "./subscriptions.js";
 import type { Platform, SocketEnd } from "./socket.js";
@@ -350,6 +350,14 @@ export class Session<P = Properties> extends SituationCalls implements AsyncIter
   /** Where a client is, this one unless said: itself exactly, others as `privacy.round_m` of the broker permits. */
   async position(client: string = this.client): Promise<ClientPosition> {
     return (await this.#http.call("GET", `${clientPath(client)}/position`)) as ClientPosition;
+  }
+
+  /**
+   * Where a client's areas along routes lie now, this one's unless said: to itself those in force, to others what they would be from where
+   * `privacy.round_m` of the broker shows it.
+   */
+  async routes(client: string = this.client): Promise<readonly ClientRoute[]> {
+    return (await this.#http.call("GET", `${clientPath(client)}/routes`)) as readonly ClientRoute[];
   }
 
   /** The best way along the streets from one place to another, by what the broker knows of streets. */

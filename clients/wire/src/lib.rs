@@ -35,5 +35,5 @@ pub use group::{ConditionLeaves, ExplainedObject, ExplainedPartners, ExplainedRo
 pub use problem::{Fault, Link, PROBLEM_PREFIX, Problem};
 pub use push::{PushKey, PushKeys, PushState, PushSubscription};
 pub use query::{ClientPosition, CollectionKind, LiveEvents};
-pub use route::{FoundRoute, LineStringKind, RouteBy, RouteLine, RouteQuestion};
+pub use route::{ClientRoute, FoundRoute, LineStringKind, RouteBy, RouteLine, RouteQuestion, RouteState};
 pub use rules::{FactRule, Publication, RuleSet};

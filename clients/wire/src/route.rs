@@ -75,3 +75,62 @@ pub struct FoundRoute {
     /// What a route of that level is worth: 6, 4, 2 or 1.
     pub score: u32,
 }
+
+/// Whether an area along a route lies along a way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum RouteState {
+    /// It does.
+    Found,
+    /// The client has told no position.
+    NoPosition,
+    /// The way is being looked for.
+    Sought,
+    /// There is no street near the client or near the destination.
+    OffStreets,
+    /// No way leads to the destination.
+    Unreachable,
+    /// The corridor is larger than `routes.client_bytes` or `routes.tenant_bytes` permits.
+    NoRoom,
+}
+
+/// An area along a route as it lies now: an element of the answer to `GET /v1/clients/{client}/routes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({
+    "subscription": "way", "filter": 0, "to": [9.5102, 47.2201], "by": "duration", "radius_m": 200.0, "state": "found",
+    "route": {"type": "LineString", "coordinates": [[9.5211, 47.1414], [9.5101, 47.2199]]}, "left_m": 8312.4, "left_s": 590.1,
+})))]
+pub struct ClientRoute {
+    /// The subscription whose area it is.
+    pub subscription: String,
+    /// The index of the filter whose area it is.
+    pub filter: usize,
+    /// Longitude and latitude of the destination.
+    pub to: [f64; 2],
+    /// What is least on the way.
+    pub by: RouteBy,
+    /// The area is what lies within so many metres of the way.
+    pub radius_m: f64,
+    /// Whether it lies along a way, and if not, for which reason.
+    pub state: RouteState,
+    /// The reason in words; absent where a way was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub why: Option<String>,
+    /// The way; absent where none was found. Of a way with more points the first 10,000, within which the corridor lies.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub route: Option<RouteLine>,
+    /// How far it is to the end of the whole way from the place on it that is nearest to the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub left_m: Option<f64>,
+    /// How long that takes at what streets cost now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub left_s: Option<f64>,
+    /// Always `true`: the way from where others are shown the client. Absent where the client itself asks, which is told the way in force.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub approximate: bool,
+}

@@ -17,7 +17,7 @@ use routes_gpu::{Form, Kernels, Searcher, Tuning};
 /// Memory of the processor as a device.
 const HOST_BYTES: u64 = 1 << 30;
 
-const FORMS: [Form; 2] = [Form::Launches, Form::Composed];
+const FORMS: [Form; 4] = [Form::Launches, Form::Composed, Form::Warps(1), Form::Warps(2)];
 
 /// All nodes of the frontier at once, only the least ones, and what lies between.
 const TUNINGS: [Tuning; 5] = [

@@ -108,7 +108,7 @@ async fn a_controller_refuses_a_flood_takes_alarms_and_opens_again() {
     // With nothing to do, it is as it was in the beginning.
     loop {
         let text = http.get("/metrics").await.expect(200).text();
-        if text.contains("\nnearcast_admission_allowance_seconds 0.25\n")
+        if text.contains("\nnearcast_admission_allowance_seconds 0.125\n")
             && text.contains("\nnearcast_admission_tardiness_ratio 0\n")
         {
             break;

@@ -23,6 +23,7 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("delete", "/v1/clients/{client}/connections", "admin"),
     ("put", "/v1/clients/{client}/position", "subscribe"),
     ("get", "/v1/clients/{client}/position", "subscribe"),
+    ("get", "/v1/clients/{client}/routes", "subscribe"),
     ("get", "/v1/clients/{client}/subscriptions", "subscribe"),
     ("put", "/v1/clients/{client}/subscriptions/{id}", "subscribe"),
     ("get", "/v1/clients/{client}/subscriptions/{id}", "subscribe"),
@@ -78,7 +79,8 @@ impl Call {
 
     /// Whether it tells others than the client no more than a setting permits.
     fn is_of_privacy(&self) -> bool {
-        self.method == "get" && self.path == "/v1/clients/{client}/position"
+        self.method == "get"
+            && ["/v1/clients/{client}/position", "/v1/clients/{client}/routes"].contains(&&*self.path)
     }
 
     fn body(&self, client: &str) -> Option<Value> {

@@ -127,3 +127,42 @@ async fn how_far_an_area_along_a_route_is_others_are_not_told() {
         program.finish().await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn others_are_told_the_way_from_where_they_are_shown_a_client_and_not_the_one_in_force() {
+    let folder = crate::routes::square();
+    let streets = format!("[routes]\nstreets = {:?}\n", folder.path().display().to_string());
+    let program = guarded(&ISSUER, &(streets + "[privacy]\nround_m = 1500\n")).0.start().await;
+    let (car, get) = (claims(Some("car"), "subscribe"), reqwest::Method::GET);
+    let path = "/v1/clients/car/subscriptions/way";
+    let document = json!({"filters": [{"area": {"route": {"to": [0.01, 0.01]}, "radius_m": 50}}]});
+    call(&program, &car, reqwest::Method::PUT, path, &document).await;
+    let routes = async |claims: &Value| {
+        let told = call(&program, claims, get.clone(), "/v1/clients/car/routes", &Value::Null).await;
+        told[0].clone()
+    };
+    let admin = claims(None, "admin");
+    assert_eq!(routes(&admin).await["state"], "no-position");
+    // All places of a cell look the same, however the way in force leads.
+    let mut shown = Vec::new();
+    for place in [[0.01, 0.0], [0.002, 0.0], [0.01, 0.002], [0.0, 0.002]] {
+        let path = "/v1/clients/car/position";
+        call(&program, &car, reqwest::Method::PUT, path, &json!({"coordinates": place})).await;
+        let own = routes(&car).await;
+        assert!(own["route"].is_object() && own.get("approximate").is_none(), "{own}");
+        let position = call(&program, &admin, get.clone(), path, &Value::Null).await["coordinates"].clone();
+        let mut told = routes(&admin).await;
+        assert_eq!(told["approximate"], true, "{told}");
+        let question = json!({"from": position, "to": [0.01, 0.01]});
+        let found = call(&program, &admin, reqwest::Method::POST, "/v1/routes", &question).await;
+        assert_eq!(told["route"], found["route"], "{told}");
+        told["own"] = own["route"].clone();
+        shown.push((position, told));
+    }
+    let is_other =
+        |(one, other): (&Value, &Value)| one["own"] != other["own"] && one["route"] == other["route"];
+    let alike = shown.iter().flat_map(|one| shown.iter().map(move |other| (one, other)));
+    let mut alike = alike.filter(|(one, other)| one.0 == other.0);
+    assert!(alike.any(|(one, other)| is_other((&one.1, &other.1))), "{shown:?}");
+    program.finish().await;
+}

@@ -50,7 +50,7 @@ from .messages import Cause, Checkpoint, Event, Gap, Message, Transition
 from .problems import Fault, Problem
 from .push import PushState
 from .queries import ClientPosition
-from .routes import FoundRoute, RouteBy, RouteLine
+from .routes import ClientRoute, FoundRoute, RouteBy, RouteLine
 from .rules import FactRule, Publication, PutRuleSet, RuleSet, RuleSetDocument
 from .session import Connect, Session
 from .states import Closed, Connecting, Lost, Ready, Refused, RequestWarned, State
@@ -73,6 +73,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointFile",
     "ClientPosition",
+    "ClientRoute",
     "Clock",
     "Closed",
     "ClosedError",

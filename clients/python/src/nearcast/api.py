@@ -24,7 +24,7 @@ from .problems import Problem, read_answer
 from .push import PushState
 from .queries import PAGE, ClientPosition, Near, pages, question
 from .requests import encode
-from .routes import FoundRoute, RouteBy
+from .routes import ClientRoute, FoundRoute, RouteBy
 from .routes import question as route_question
 from .situations import SituationCalls
 from .subscriptions import SubscriptionDocument
@@ -215,6 +215,15 @@ class Api(SituationCalls):
             ProblemError: With the code `not-found` where it has told no position, and `forbidden` where it is not shown.
         """
         answer: ClientPosition = await self._call("GET", f"/v1/clients/{segment(client)}/position")
+        return answer
+
+    async def routes(self, client: str) -> list[ClientRoute]:
+        """Where a client's areas along routes lie now: to itself those in force, to others what they would be from where they are shown it.
+
+        Raises:
+            ProblemError: With the code `no-streets` where the broker knows no streets, and `forbidden` where the client is not shown.
+        """
+        answer: list[ClientRoute] = await self._call("GET", f"/v1/clients/{segment(client)}/routes")
         return answer
 
     async def route(

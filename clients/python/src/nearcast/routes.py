@@ -26,6 +26,29 @@ class FoundRoute(TypedDict):
     score: int
 
 
+class _Area(TypedDict):
+    subscription: str
+    filter: int
+    to: list[float]
+    by: RouteBy
+    radius_m: float
+    state: Literal["found", "no-position", "sought", "off-streets", "unreachable", "no-room"]
+
+
+class ClientRoute(_Area, total=False):
+    """An area along a route as it lies now.
+
+    `state` is `"found"`, or the reason for which it lies nowhere, with `why` in words. A way that was found has `route`, and `left_m` and `left_s` to
+    its end. `approximate` is there, and true, for others than the client: the way is the one from where they are shown it.
+    """
+
+    why: str
+    route: RouteLine
+    left_m: float
+    left_s: float
+    approximate: Literal[True]
+
+
 def question(
     begin: Position, end: Position, by: RouteBy | None, deadline_ms: float | None, coarsest: int | None
 ) -> dict[str, Any]:

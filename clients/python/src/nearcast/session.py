@@ -25,6 +25,7 @@ from .positions import moved, tracked
 from .problems import Problem
 from .queries import PAGE, ClientPosition, Near
 from .requests import Request
+from .routes import ClientRoute
 from .states import State
 from .subscriptions import Filters, On, Overflow, SubscriptionDocument, subscription
 from .tokens import TokenProvider, Tokens
@@ -362,6 +363,10 @@ class Session:
     async def position(self) -> ClientPosition:
         """Where this client is, as the broker has it: see `Api.position`."""
         return await self.api.position(self.client)
+
+    async def routes(self) -> list[ClientRoute]:
+        """Where this client's areas along routes lie now: see `Api.routes`."""
+        return await self.api.routes(self.client)
 
     async def move_many(
         self,

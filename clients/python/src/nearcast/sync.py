@@ -37,7 +37,7 @@ from .follow import Fix, TrackPoint
 from .messages import Checkpoint, Message
 from .push import PushState
 from .queries import PAGE, ClientPosition, Near
-from .routes import FoundRoute, RouteBy
+from .routes import ClientRoute, FoundRoute, RouteBy
 from .states import Closed, State
 from .subscriptions import Filters, On, Overflow, SubscriptionDocument
 from .sync_situations import SyncSituationCalls
@@ -267,6 +267,10 @@ class Session:
         """Where this client is, as the broker has it: see `nearcast.Api.position`."""
         return self.api.position(self.client)
 
+    def routes(self) -> list[ClientRoute]:
+        """Where this client's areas along routes lie now: see `nearcast.Api.routes`."""
+        return self.api.routes(self.client)
+
     def move_many(self, positions: Iterable[tuple[str, Position]], *, batch: int = BATCH) -> Outcome:
         """Tells where many clients are: see `nearcast.Api.move_many`."""
         return self.api.move_many(positions, batch=batch)
@@ -387,6 +391,10 @@ class Api(SyncSituationCalls):
     def position(self, client: str) -> ClientPosition:
         """Where a client is: see `nearcast.Api.position`."""
         return background.call(self._api.position, client)
+
+    def routes(self, client: str) -> list[ClientRoute]:
+        """Where a client's areas along routes lie now: see `nearcast.Api.routes`."""
+        return background.call(self._api.routes, client)
 
     def route(
         self,

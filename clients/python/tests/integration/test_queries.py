@@ -81,8 +81,19 @@ async def test_routes_lead_along_the_streets(brokers: Callable[..., Broker]) -> 
         assert len(found["route"]["coordinates"]) > 2
         with pytest.raises(ProblemError, match="within 1000 m of to"):
             await api.route(vaduz, [8, 50])
+    async with nearcast.connect(url, "ann") as session:
+        await session.subscribe("way", Filter(nearcast.along_route(schaan, 100)))
+        assert [way["state"] for way in await session.routes()] == ["no-position"]
+        await session.move(vaduz, confirm=True)
+        [way] = await session.routes()
+        assert (way["subscription"], way["filter"], way["state"]) == ("way", 0, "found")
+        assert way["left_m"] > 2_000
+        assert len(way["route"]["coordinates"]) > 2
     with sync.Api(url) as api_without_asyncio:
         assert api_without_asyncio.route(vaduz, schaan, deadline_ms=10_000, coarsest=0)["score"] == 6
+        assert [way["radius_m"] for way in api_without_asyncio.routes("ann")] == [100]
+    with sync.connect(url, "ann") as session_without_asyncio:
+        assert session_without_asyncio.routes()[0]["to"] == schaan
     async with Api(brokers().url) as api:
         with pytest.raises(ProblemError, match="knows no streets"):
             await api.route(vaduz, schaan)

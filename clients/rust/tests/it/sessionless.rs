@@ -90,8 +90,18 @@ async fn routes_lead_along_the_streets() {
     };
     let found = broker.route(&question).await.expect("a route");
     assert!(found.level == 0 && (2_500.0..4_000.0).contains(&found.length_m), "{found:?}");
+    let (ann, _) = started.connect("ann").await.expect("connected");
+    ann.subscribe("way", nearcast_client::along_route(question.to, 100.0)).await.expect("subscribed");
+    let lost = broker.client_routes("ann").await.expect("an answer");
+    assert_eq!((lost.len(), lost[0].state, &lost[0].route), (1, wire::RouteState::NoPosition, &None));
+    ann.move_confirmed(question.from).await.expect("moved");
+    let way = broker.client_routes("ann").await.expect("an answer").remove(0);
+    assert_eq!((&*way.subscription, way.filter, way.state), ("way", 0, wire::RouteState::Found));
+    assert!(way.route.is_some_and(|line| line.coordinates.len() > 2) && way.left_m > Some(2_000.0));
+    ann.close().await;
     let plain = broker::Broker::start().await;
     let plain = Broker::builder(plain.url()).open().expect("a URL");
+    assert_eq!(plain.client_routes("ann").await.expect_err("none").code(), Some("no-streets"));
     assert_eq!(plain.route(&question).await.expect_err("none").code(), Some("no-streets"));
 }
 

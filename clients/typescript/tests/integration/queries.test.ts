@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import { around, attr, circle, connect, event, type Query, type Session } from "nearcast";
+import { alongRoute, around, attr, circle, connect, event, type Query, type Session } from "nearcast";
 import { Broker } from "../support/broker.js";
 import { within } from "../support/wait.js";
 
@@ -64,8 +64,15 @@ test("routes lead along the streets", async () => {
   expect(found.length_m).toBeGreaterThan(2_500);
   expect(found.length_m).toBeLessThan(4_000);
   await expect(asker.route(vaduz, [8, 50])).rejects.toMatchObject({ code: "no-route" });
+  await asker.subscribe("way", { filters: [{ area: alongRoute(schaan, 100) }] });
+  expect(await asker.routes()).toMatchObject([{ subscription: "way", filter: 0, state: "no-position" }]);
+  await asker.move(vaduz, { confirm: true });
+  const [way] = await asker.routes();
+  expect(way).toMatchObject({ state: "found", to: schaan, by: "duration", radius_m: 100, route: { type: "LineString" } });
+  expect(way?.left_m).toBeGreaterThan(2_000);
   await asker.close();
   await there.stop();
+  await expect(session.routes()).rejects.toMatchObject({ code: "no-streets" });
   await expect(session.route(vaduz, schaan)).rejects.toMatchObject({ code: "no-streets" });
 });
 

@@ -106,7 +106,7 @@ test("a subscription whose client is off the streets says why its way is not dra
   await put("cat/subscriptions/way", { filters: [{ area: { route: { to: [EAST, SOUTH] }, radius_m: 150 } }] });
   await put("cat/position", { coordinates: [8, 46] });
   await open("?client=cat&");
-  await page.getByText("Its way cannot be drawn: there is no street within 1000 m of from.").waitFor();
+  await page.getByText("Its way cannot be drawn: there is no street within 1000 m of where the client is.").waitFor();
 });
 
 test("the way between two places is found by a click on each, or by numbers, and drawn", async () => {

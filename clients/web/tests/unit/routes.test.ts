@@ -1,7 +1,7 @@
 // Routes on the pages, without a broker: how places lie to a line, when a way is asked for, and what the answers mean.
 
 import { signal } from "@preact/signals";
-import { ProblemError, type Explanation, type FoundRoute, type Session, type Subscription } from "nearcast";
+import { ProblemError, type ClientRoute, type Explanation, type FoundRoute, type Session, type Subscription } from "nearcast";
 import { describe, expect, test, vi } from "vitest";
 
 import type { Access } from "../../src/console/access.js";
@@ -241,10 +241,13 @@ describe("ways on the console", () => {
   const plane = planeOf("geodetic");
   const area = { route: { to: [...EAST] }, radius_m: 100 };
 
-  function ways(answer: () => FoundRoute | Error) {
+  const way = { subscription: "s", filter: 0, to: EAST, by: "duration", radius_m: 100, state: "found", left_m: 1500, left_s: 110 } as const;
+  const along: ClientRoute = { ...way, route: found(WEST, EAST).route };
+
+  function ways(answer: () => readonly ClientRoute[] | Error) {
     const asked: unknown[] = [];
-    const call: Access["call"] = (_, request) => {
-      asked.push(request?.body);
+    const call: Access["call"] = (path) => {
+      asked.push(path);
       const told = answer();
       return told instanceof Error ? Promise.reject(told) : Promise.resolve(told);
     };
@@ -252,18 +255,27 @@ describe("ways on the console", () => {
   }
 
   test("an area along a route is drawn as its corridor, asked for once and again when its client has left it", async () => {
-    const { asked, all } = ways(() => found(WEST, EAST));
+    // Others of the client's areas lead elsewhere, or are wider.
+    const { asked, all } = ways(() => [{ ...along, to: NORTH }, { ...along, radius_m: 50 }, { ...along, by: "length" }, along]);
     const draw = (from: Place | undefined) => shapesOf(plane, all.laid("ann", area, from), from);
     expect([draw(undefined), asked]).toEqual([[], []]);
     expect(draw(WEST)).toEqual([]);
     await vi.waitFor(() => expect(all.answers.value).toBe(1));
     expect(draw(WEST)[0]?.geometry).toEqual({ type: "LineString", coordinates: [WEST, EAST] });
     for (let step = 1; step < 10; step++) draw([WEST[0] + step / 1000, WEST[1]]);
-    expect(asked).toEqual([{ from: WEST, to: EAST }]);
+    expect(asked).toEqual(["v1/clients/ann/routes"]);
+    expect(all.of("ann", area, WEST).found?.left_m).toBe(1500);
     draw(NORTH);
     await vi.waitFor(() => expect(all.answers.value).toBe(2));
     expect(asked).toHaveLength(2);
     expect(all.laid("ann", { radius_m: 5 }, WEST)).toEqual({ radius_m: 5 });
+  });
+
+  test("says why the broker has laid none", async () => {
+    const { all } = ways(() => [{ ...way, state: "unreachable", why: "no way leads there" }]);
+    all.of("ann", area, WEST);
+    await vi.waitFor(() => expect(all.of("ann", area, WEST)).toEqual({ why: "no way leads there" }));
+    expect(all.laid("ann", area, WEST)).toBe(area);
   });
 
   test("says why there is none, and keeps a bounded number", async () => {

@@ -254,6 +254,7 @@ async fn what_a_wider_token_made_is_neither_seen_nor_removed() {
         ("PUT", held, Some(document.clone())),
         ("GET", "/v1/clients/ann/events", None),
         ("GET", "/v1/clients/ann/position", None),
+        ("GET", "/v1/clients/ann/routes", None),
         ("PUT", "/v1/clients/ann/push", Some(crate::push::document("https://1.1.1.1/a"))),
         ("GET", "/v1/clients/ann/push", None),
         ("DELETE", "/v1/clients/ann/push", None),

@@ -153,8 +153,8 @@ function WayWords({ found, why }: Way) {
   if (found !== undefined) {
     return (
       <p class="quiet">
-        {metres(found.length_m)}, {span(found.duration_s)} from where it is now by the best way, which is drawn. The corridor in force may
-        have begun before.
+        {metres(found.left_m ?? 0)}, {span(found.left_s ?? 0)} to go.
+        {found.approximate && " The way is drawn from about where the client is; the corridor in force may lie elsewhere."}
       </p>
     );
   }

@@ -1,8 +1,7 @@
-// Ways of areas along routes. A subscription says where its way leads; where the corridor lies the broker tells nobody, so that the console asks for the best
-// route from where the client is, and again when the client has left it.
+// Ways of areas along routes. A subscription says where its way leads; where its corridor lies is asked for, and again when the client has left it.
 
 import { signal, type Signal } from "@preact/signals";
-import type { FoundRoute } from "nearcast";
+import type { ClientRoute } from "nearcast";
 
 import { along } from "../../shared/map/corridor.js";
 import { distance_m, type Place } from "../../shared/map/plane.js";
@@ -17,7 +16,7 @@ interface RouteShown {
 
 /** What is known of a way; nothing until the broker has answered. */
 export interface Way {
-  readonly found?: FoundRoute;
+  readonly found?: ClientRoute & Required<Pick<ClientRoute, "route">>;
   /** Why there is none. */
   readonly why?: string;
 }
@@ -54,7 +53,7 @@ export class Ways {
   of(client: string, area: AreaShown | undefined, from: Place | undefined): Way {
     const route = area?.route as RouteShown | undefined;
     if (route === undefined || from === undefined) return {};
-    const name = JSON.stringify([client, route]);
+    const name = JSON.stringify([client, route, area?.radius_m]);
     const known = this.#ways.get(name);
     if (known !== undefined && !isStale(known, from, area?.radius_m ?? 0)) {
       this.#ways.delete(name);
@@ -70,7 +69,7 @@ export class Ways {
       this.#ways.delete(oldest);
       this.#waiting.delete(oldest);
     }
-    this.#waiting.set(name, () => this.#ask(way, from, route));
+    this.#waiting.set(name, () => this.#ask(way, client, route, area?.radius_m));
     this.#next();
     return way.value;
   }
@@ -94,10 +93,13 @@ export class Ways {
     }
   }
 
-  async #ask(way: Signal<Way>, from: Place, { to, by }: RouteShown): Promise<void> {
+  async #ask(way: Signal<Way>, client: string, { to, by = "duration" }: RouteShown, radius_m: number | undefined): Promise<void> {
     try {
-      const body = { from, to, ...(by === undefined ? {} : { by }) };
-      way.value = { found: (await this.#access.call("v1/routes", { method: "POST", body })) as FoundRoute };
+      const routes = (await this.#access.call(`v1/clients/${encodeURIComponent(client)}/routes`)) as readonly ClientRoute[];
+      const isIt = (each: ClientRoute) => each.by === by && each.radius_m === radius_m && String(each.to) === String(to);
+      const told = routes.find(isIt);
+      const { route, why = "it is gone" } = told ?? {};
+      way.value = told === undefined || route === undefined ? { why } : { found: { ...told, route } };
     } catch (error) {
       way.value = { why: reasonOf(error) };
     }

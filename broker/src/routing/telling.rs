@@ -1,0 +1,184 @@
+//! Areas along routes as they are told: to their client those that are in force; to others what those would be if the client were where others are
+//! shown it, for the way in force would say more.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use matcher::area::CORRIDOR_POSITIONS_MAX;
+use matcher::geo::{Position, Radius};
+use routes::Cost;
+use wire::{ClientRoute, LineStringKind, RouteLine, RouteState};
+
+use super::costs::SlowedCosts;
+use super::{Lead, Memories, SNAP_M, Streets, thousandths};
+use crate::ingest::area::RouteTo;
+use crate::model::error::ApiError;
+use crate::model::way::Way;
+
+/// An area along a route as its shard has it.
+#[derive(Debug)]
+pub(crate) struct AreaHeld {
+    pub(crate) subscription: Arc<str>,
+    /// The filter whose area it is.
+    pub(crate) filter: usize,
+    pub(crate) to: RouteTo,
+    pub(crate) radius: Radius,
+    /// Where it leads, once that was looked for.
+    pub(crate) way: Option<Arc<Way>>,
+    /// Whether it lies along that.
+    pub(crate) is_laid: bool,
+}
+
+impl Streets {
+    /// Tells where areas of a client at a place lie, and how long it took to find that.
+    pub(crate) async fn tell(
+        self: &Arc<Self>,
+        tenant: Arc<str>,
+        at: Option<Position>,
+        areas: Vec<AreaHeld>,
+        to_itself: bool,
+    ) -> Result<(Vec<ClientRoute>, Duration), ApiError> {
+        self.aside(move |streets, memories| {
+            let began = Instant::now();
+            let told = areas.into_iter().map(|mut area| {
+                if !to_itself {
+                    let lead = at
+                        .as_ref()
+                        .map(|shown| streets.lead(&tenant, shown, area.to, area.radius, None, memories));
+                    area.is_laid = matches!(lead, Some(Lead::Along(..)));
+                    area.way = lead
+                        .map(|(Lead::Same(way) | Lead::Along(way, _) | Lead::Nowhere(way))| Arc::new(way));
+                }
+                ClientRoute { approximate: !to_itself, ..streets.told(&tenant, at.as_ref(), &area, memories) }
+            });
+            (told.collect(), began.elapsed())
+        })
+        .await
+    }
+
+    fn told(
+        &self,
+        tenant: &str,
+        at: Option<&Position>,
+        area: &AreaHeld,
+        memories: &mut Memories,
+    ) -> ClientRoute {
+        let costs = self.traffic.of(tenant);
+        let slowed = costs.costs.as_ref();
+        let AreaHeld { to, radius, .. } = *area;
+        let found = area.way.as_deref().filter(|_| area.is_laid);
+        let mut told = ClientRoute {
+            subscription: area.subscription.to_string(),
+            filter: area.filter,
+            to: [to.to.x(), to.to.y()],
+            by: to.by,
+            radius_m: radius.metres(),
+            state: RouteState::Found,
+            why: None,
+            route: None,
+            left_m: None,
+            left_s: None,
+            approximate: false,
+        };
+        if let Some((way, from)) = found.and_then(|way| Some((way, way.from?))) {
+            let mut coordinates = self.line(&way.arcs, from);
+            coordinates.truncate(CORRIDOR_POSITIONS_MAX);
+            told.route = Some(RouteLine { kind: LineStringKind::LineString, coordinates });
+            let left = at.map(|at| self.left(&way.arcs, at, slowed));
+            (told.left_m, told.left_s) = (left.map(|left| left[0]), left.map(|left| left[1]));
+        } else {
+            let (state, why) = self.missing(at, area, slowed, memories);
+            (told.state, told.why) = (state, Some(why));
+        }
+        told
+    }
+
+    /// The reason for which an area lies nowhere.
+    fn missing(
+        &self,
+        at: Option<&Position>,
+        area: &AreaHeld,
+        slowed: Option<&SlowedCosts>,
+        memories: &mut Memories,
+    ) -> (RouteState, String) {
+        let no_street =
+            |of: &str| (RouteState::OffStreets, format!("there is no street within {SNAP_M} m of {of}"));
+        let Some(way) = &area.way else {
+            return match at {
+                Some(_) => (RouteState::Sought, "the way is being looked for".to_owned()),
+                None => (RouteState::NoPosition, "the client has told no position".to_owned()),
+            };
+        };
+        let Some(from) = way.from else { return no_street("where the client is") };
+        let Some(to) = self.node_near(&area.to.to) else { return no_street("the destination") };
+        if self.route(area.to.by, [from, to], 0, slowed, memories).is_none() {
+            let why = "no way leads there along the streets from where the client is";
+            return (RouteState::Unreachable, why.to_owned());
+        }
+        let why = "the corridor has no room (routes.client_bytes, routes.tenant_bytes)";
+        (RouteState::NoRoom, why.to_owned())
+    }
+
+    /// Metres and seconds from the place of a way that is nearest to where the client is to its end.
+    ///
+    /// Pieces of streets are taken as straight in degrees, which is the same to decimetres. Cost: the points of the way.
+    fn left(&self, arcs: &[u32], at: &Position, slowed: Option<&SlowedCosts>) -> [f64; 2] {
+        let mut nearest = (f64::INFINITY, 0, 0.0);
+        for (index, arc) in arcs.iter().enumerate() {
+            let (away, behind) = along(self.network.shape(*arc), [at.x(), at.y()]);
+            if away < nearest.0 {
+                nearest = (away, index, behind);
+            }
+        }
+        let (_, first, behind) = nearest;
+        [&self.by_length.of_arcs, self.durations_ms(slowed)].map(|costs: &[Cost]| {
+            let costs = arcs.iter().skip(first).map(|arc| costs[*arc as usize]);
+            let on_first = costs.clone().next().map_or(0.0, |cost| thousandths(cost) * behind);
+            thousandths(costs.sum()) - on_first
+        })
+    }
+}
+
+/// How far a place is from a line, squared in degrees of latitude, and which part of the line lies before the place of it that is nearest.
+fn along(line: &[[f64; 2]], [x, y]: [f64; 2]) -> (f64, f64) {
+    let wide = y.to_radians().cos();
+    // Lines may cross the antimeridian.
+    let from_here = |[lon, lat]: [f64; 2]| [((lon - x + 540.0).rem_euclid(360.0) - 180.0) * wide, lat - y];
+    let (mut nearest, mut behind, mut length) = (f64::INFINITY, 0.0, 0.0);
+    for ends in line.windows(2) {
+        let [[x1, y1], [x2, y2]] = [from_here(ends[0]), from_here(ends[1])];
+        let (dx, dy) = (x2 - x1, y2 - y1);
+        let piece = dx.hypot(dy);
+        let part = if piece > 0.0 { (-(x1 * dx + y1 * dy) / (piece * piece)).clamp(0.0, 1.0) } else { 0.0 };
+        let away = (x1 + dx * part).powi(2) + (y1 + dy * part).powi(2);
+        if away < nearest {
+            (nearest, behind) = (away, length + piece * part);
+        }
+        length += piece;
+    }
+    (nearest, if length > 0.0 { behind / length } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_lies_along_a_line() {
+        let line = [[179.9, 0.0], [-179.9, 0.0], [-179.9, 0.2]];
+        for (place, away, part) in [
+            ([180.0, 0.05], 0.05, 0.25),
+            ([-180.0, -0.05], 0.05, 0.25),
+            ([-179.8, 0.1], 0.1, 0.75),
+            ([179.0, 0.0], 0.9, 0.0),
+            ([-179.9, 9.0], 8.8, 1.0),
+        ] {
+            let (found, behind) = along(&line, place);
+            assert!(
+                (found.sqrt() - away).abs() < 1e-6 && (behind - part).abs() < 1e-5,
+                "{place:?}: {found}, {behind}"
+            );
+        }
+        assert_eq!(along(&[[1.0, 0.0], [1.0, 0.0]], [1.0, 0.0]).1, 0.0);
+    }
+}
