@@ -175,7 +175,7 @@ test("an explanation is told in words and figures", () => {
   );
   expect(words.area).toEqual({
     mark: "no",
-    text: "130 m from the client: 30 m beyond the limit of 100 m.",
+    text: "130 m from the client, 30 m too far.",
     distance: { distance_m: 130.2, radius_m: 100 },
   });
   expect(words.constraints.map(({ mark, value }) => [mark, value])).toEqual([

@@ -12,7 +12,7 @@ const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
 /** Of the map's shorter side, around what is drawn. */
 const PADDING = 0.18;
 /** How much is left of areas that an answer is not about, and of those that stand behind its pins. */
-const BACK = 0.25;
+const BACK = 0.12;
 const FAR_BACK = 0.06;
 /** An answer is not shown closer than that: what lies around it says where it is. */
 const CLOSEST = 16;
@@ -28,7 +28,7 @@ export class AnswerLayer {
 
   constructor(base: BaseMap, css: (variable: string, opacity?: number) => string) {
     this.#base = base;
-    this.#corridors = new CorridorLayer(base, (properties) => [variableOf(properties), 0.2], "answer");
+    this.#corridors = new CorridorLayer(base, (properties) => [variableOf(properties), 0.2], "scene");
     const { map } = base;
     map.addSource("why", { type: "geojson", data: EMPTY });
     const isArea: ExpressionSpecification = ["all", ["==", ["geometry-type"], "Polygon"], ["!", ["has", "around"]]];
@@ -64,7 +64,7 @@ export class AnswerLayer {
         css("--map-group", opacity),
         ["case", HOLDS, css("--good", opacity), css("--bad", opacity)],
       ];
-      map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.45));
+      map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.3));
       map.setPaintProperty("why-edge", "line-color", css("--surface", 0.9));
       map.setPaintProperty("why-fill", "fill-color", by(0.14));
       for (const id of ["why-line", "why-way"]) map.setPaintProperty(id, "line-color", by(1));

@@ -54,8 +54,8 @@ export function Answer({
         By subscription <bdi>{subscription}</bdi> of{" "}
         <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
           <bdi>{client}</bdi>
-        </button>
-        , answered as things stand now{event === undefined ? "" : ", as if the event were published now"}.
+        </button>{" "}
+        as things stand now{event === undefined ? "" : ", as if the event were published now"}.
       </p>
     </div>
   );

@@ -269,7 +269,7 @@ export function WhoGotIt({
                     </span>
                     {why !== undefined && !client.startsWith("~") && (
                       <span class="go">
-                        Why? <Icon of={ChevronRight} size={14} />
+                        Why <Icon of={ChevronRight} size={14} />
                       </span>
                     )}
                   </button>

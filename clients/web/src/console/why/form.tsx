@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { DeliveredFeature, Explanation, SubscriptionDocument } from "nearcast";
 
+import type { Place } from "../../shared/map/plane.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
@@ -43,6 +44,17 @@ export function eventWords(feature: DeliveredFeature, attribute: string | undefi
   return [clock(feature.time), nameOf(feature, attribute), values.join(", ")].filter((part) => part !== "").join(" · ");
 }
 
+/** An answer, with what was asked. */
+interface Answered {
+  readonly explanation: Explanation;
+  readonly client: string;
+  readonly subscription: string;
+  readonly event: DeliveredFeature | undefined;
+  readonly filters: SubscriptionDocument["filters"];
+  /** Where the client is, as far as that is shown. */
+  readonly place: Place | undefined;
+}
+
 /** An event or a client is given; the other is chosen. Where `asks` names a client, its answer is there at once. */
 export function WhyForm({
   event,
@@ -66,9 +78,7 @@ export function WhyForm({
   const subscription = useSignal("");
   const events = useSignal<readonly DeliveredFeature[]>([]);
   const chosen = useSignal(0);
-  const answer = useSignal<Explanation | undefined>(undefined);
-  /** The event that the answer is about. */
-  const about = useSignal<DeliveredFeature | undefined>(undefined);
+  const answer = useSignal<Answered | undefined>(undefined);
   const problem = useSignal<string | undefined>(undefined);
   const newest = (): void => {
     // What it received, what is in or near its areas, and then the newest of all.
@@ -88,7 +98,6 @@ export function WhyForm({
     const stop = new AbortController();
     documents.value = [];
     answer.value = undefined;
-    view.value?.answer.show(undefined);
     problem.value = undefined;
     if (name.value === "") return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -100,7 +109,7 @@ export function WhyForm({
         documents.value = found;
         subscription.value = found[0]?.id ?? "";
         problem.value = found.length === 0 ? nothingWords(name.value, clients.knows(name.value)) : undefined;
-        if (found.length > 0 && name.value === asks) await askBest(found);
+        if (found.length > 0 && name.value === asks) await askBest(found, stop.signal);
       } catch (error) {
         if (stop.signal.aborted) return;
         refused = statusOf(error) === 403;
@@ -117,15 +126,23 @@ export function WhyForm({
       clearTimeout(timer);
     };
   }, [name.value]);
-  // What was drawn stands as long as what it answers.
-  useEffect(() => () => view.value?.answer.show(undefined), []);
+  // What is drawn stands as long as what it answers; the map may come later.
+  const [map, answered] = [view.value, answer.value];
+  useEffect(() => {
+    if (map === undefined || answered?.event === undefined) return;
+    const { explanation, filters, place } = answered;
+    const laid = filters.map(({ area }) => clients.ways.laid(answered.client, area, place));
+    const named = { place: placeOf(answered.event), name: nameOf(answered.event, live.objects.attribute) };
+    map.answer.show(whyDrawing(map.base.plane, explanation, laid, named, { place, name: answered.client }));
+    return () => map.answer.show(undefined);
+  }, [map, answered]);
   const said = useRef<HTMLDivElement>(null);
   /** Asks about the subscription that takes the event, the first where none does. */
-  const askBest = async (found: readonly SubscriptionDocument[]): Promise<void> => {
+  const askBest = async (found: readonly SubscriptionDocument[], signal: AbortSignal): Promise<void> => {
     for (const { id } of found.slice(0, ASKED)) {
       subscription.value = id;
       await ask();
-      if (answer.value?.matched === true) return;
+      if (signal.aborted || answer.value?.explanation.matched === true) return;
     }
     if (subscription.value === found[0]?.id) return;
     subscription.value = found[0]?.id ?? "";
@@ -136,17 +153,16 @@ export function WhyForm({
     const question = { client: name.value, subscription: subscription.value, event: event ?? events.value[chosen.value] };
     try {
       const told = (await access.call("v1/explain", { method: "POST", body: question })) as Explanation;
-      answer.value = told;
-      about.value = question.event;
-      const filters = documents.value.find(({ id }) => id === subscription.value)?.filters;
-      if (view.value !== undefined && question.event !== undefined && filters !== undefined) {
-        following.value = undefined;
-        const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
-        const place = at === undefined ? clients.placeOf(name.value) : ([at[0] ?? 0, at[1] ?? 0] as const);
-        const laid = filters.map(({ area }) => clients.ways.laid(name.value, area, place));
-        const named = { place: placeOf(question.event), name: nameOf(question.event, live.objects.attribute) };
-        view.value.answer.show(whyDrawing(view.value.base.plane, told, laid, named, { place, name: name.value }));
-      }
+      // Somebody else is asked about by now.
+      if (question.client !== name.value) return;
+      following.value = undefined;
+      const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
+      answer.value = {
+        explanation: told,
+        ...question,
+        filters: documents.value.find(({ id }) => id === question.subscription)?.filters ?? [],
+        place: at === undefined ? clients.placeOf(question.client) : [at[0] ?? 0, at[1] ?? 0],
+      };
       intoView(said);
     } catch (error) {
       answer.value = undefined;
@@ -219,7 +235,12 @@ export function WhyForm({
     <div ref={said} aria-live="polite">
       {problem.value !== undefined && <p class="bad">{problem.value}</p>}
       {answer.value !== undefined && (
-        <Answer explanation={answer.value} client={name.value} subscription={subscription.value} event={about.value} />
+        <Answer
+          explanation={answer.value.explanation}
+          client={answer.value.client}
+          subscription={answer.value.subscription}
+          event={answer.value.event}
+        />
       )}
     </div>
   );

@@ -154,7 +154,7 @@ function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): 
   if (metres_outside === null) return "The client has told no position, so that the area around it is nowhere.";
   const from = FROM[form];
   if (typeof distance_m === "number" && typeof radius_m === "number" && from !== undefined)
-    return `${metres(distance_m)} from ${from}: ${holds ? "within" : `${metres(metres_outside)} beyond`} the limit of ${metres(radius_m)}.`;
+    return `${metres(distance_m)} from ${from}, ${holds ? `at most ${metres(radius_m)}` : `${metres(metres_outside)} too far`}.`;
   return holds ? `Inside of ${name}.` : `${metres(metres_outside)} outside of ${name}.`;
 }
 

@@ -92,7 +92,7 @@ export function List({ phone }: Props): JSX.Element {
 }
 
 /** Distances change all the time: lines change places so often at most, and at once where there are others. */
-const CALM_MS = 4000;
+const CALM_MS = 1000;
 
 function useCalm(sorted: readonly Entry[], order: Order): readonly Entry[] {
   const last = useRef({ order, keys: [] as readonly string[], sorted_ms: 0 });

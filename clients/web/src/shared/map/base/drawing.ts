@@ -22,8 +22,8 @@ const CLASSES: readonly Class[] = [
   {
     traffic: 1,
     widths: [
-      [9, 0.3],
-      [12, 0.7],
+      [9, 0.5],
+      [12, 0.8],
       [14, 1.4],
       [16, 4],
       [18, 10],
@@ -31,13 +31,14 @@ const CLASSES: readonly Class[] = [
     casing: 0,
     fill: ({ path }) => path,
     edge: ({ path }) => path,
-    thin: ({ path }) => path,
+    thin: ({ minorThin }) => minorThin,
   },
   {
     traffic: 2,
     widths: [
-      [8, 0.4],
-      [12, 1.2],
+      [8, 0.5],
+      [10, 1],
+      [12, 1.5],
       [14, 3.2],
       [16, 7],
       [18, 15],
