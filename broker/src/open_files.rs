@@ -21,7 +21,10 @@ pub fn raise_for(connections: usize) {
         Ok(files) => {
             tracing::info!(files, "raised the limit of open files");
             if room(files) < connections {
-                tracing::debug!(room = room(files), "limits.connections exceeds what the limit of open files allows");
+                tracing::debug!(
+                    room = room(files),
+                    "limits.connections exceeds what the limit of open files allows"
+                );
             }
         }
         Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),

@@ -62,7 +62,7 @@ export class Entries {
 /** How a list is sorted. */
 export type Order = "nearest" | "newest";
 
-/** As a person reads them: alarms that press on top, then what is of here and now, then the rest. */
+/** The order of the list: alarms that press on top, then entries of here and now, then the rest. */
 export function ordered(entries: readonly Entry[], order: Order, reach: Reach, now_ms: number): readonly Entry[] {
   const rank = (entry: Entry): number => (pressing(entry, now_ms) ? 0 : isNow(entry, reach, now_ms) ? 1 : 2);
   const { world, here } = reach;

@@ -1,5 +1,5 @@
-// What kind of thing an event tells of, as an icon and a colour, so that a list is read at a glance. Words of the title and of its kind decide; what no word
-// is known of has the first letter of its title.
+// The kind of an event as an icon and a colour, so that a list is read at a glance. Words of the title and of its kind decide. An event without a known
+// word has the first letter of its title.
 
 import {
   Bus,
@@ -21,13 +21,13 @@ import {
 import type { Entry } from "./entry.js";
 
 export interface Kind {
-  /** Of the theme's classes of colours, `--map-c6` to `--map-c12`. */
+  /** One of the theme's classes of colours, `--map-c6` to `--map-c12`. */
   readonly colour: number;
   readonly icon?: IconNode;
   readonly letter: string;
 }
 
-/** The first that fits counts. Colours of what is urgent are warm. */
+/** The first match counts. Urgent kinds have warm colours. */
 const KINDS: readonly (readonly [words: RegExp, icon: IconNode, colour: number])[] = [
   [/\b(flood\w*|water|tsunami|tide)\b/i, Waves, 11],
   [/\b(fire|fires|burning|smoke|wildfire)\b/i, Flame, 7],

@@ -31,7 +31,7 @@ const UNSEEN_MS = 15_000;
 const LISTED = 1000;
 /** Clients whose subscriptions are fetched beside each other. */
 const AT_ONCE = 4;
-/** Of more areas around clients than this, those that are seen smaller than so many pixels across are left out: they would be rings around each mark. */
+/** Beyond this number of areas around clients the small ones are left out, by their width on the screen: each would be one more ring around a mark. */
 const FEW = 20;
 const LEAST_PX = 32;
 /** Areas around clients are drawn up to so many; more would hide the map. */

@@ -1,5 +1,5 @@
-// Many marks from far away: how many are where, as numbers in rings that show of which colours they are, or as heat. Both are made of counts in cells of the screen, so that their cost
-// does not grow with what lies between.
+// Many marks from far away: their number in a ring that has a part for each colour, or heat. Both are made of counts in cells of the screen, so that their
+// cost does not grow with the number of marks between.
 
 import type { BaseMap } from "../../shared/map/map.js";
 import type { Points } from "../../shared/map/points.js";

@@ -139,7 +139,7 @@ function FilterPart({ words, number }: { readonly words: FilterWords; readonly n
   );
 }
 
-/** The distance on a scale of what is permitted. */
+/** The distance on a scale that ends at the larger of the distance and the radius. */
 function Gauge({ distance_m, radius_m }: Distance) {
   const most = Math.max(distance_m, radius_m) * 1.08;
   const part = (value: number): string => `${((100 * value) / (most || 1)).toFixed(1)}%`;

@@ -104,7 +104,7 @@ function rowsOf(filter: Explanation["filters"][number]): Pin["rows"] {
   ];
 }
 
-/** All around the one area that there is, so that it is seen at a glance; nothing around several. */
+/** The world around the area, which is dimmed; nothing where there are several areas. */
 function aroundOf(features: readonly Feature[]): Feature[] {
   const rings = features.flatMap(({ geometry }) => (geometry.type === "Polygon" ? geometry.coordinates.slice(0, 1) : []));
   const [ring] = rings;

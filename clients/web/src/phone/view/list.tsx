@@ -1,4 +1,4 @@
-// What came: what is of here and now, the nearest or the newest first, and then what is not any more.
+// The list: events of here and now, the nearest or the newest first, and below them those that are over or out of reach.
 
 import { ChevronRight } from "lucide";
 import type { JSX } from "preact";
