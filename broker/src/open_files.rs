@@ -19,12 +19,15 @@ pub fn raise() -> io::Result<u64> {
 pub fn raise_for(connections: usize) {
     match raise() {
         Ok(files) => {
-            tracing::info!(files, "so many files may be open");
+            tracing::info!(files, "raised the limit of open files");
             if room(files) < connections {
-                tracing::debug!(room = room(files), "limits.connections is more than there is room for");
+                tracing::debug!(
+                    room = room(files),
+                    "limits.connections exceeds what the limit of open files allows"
+                );
             }
         }
-        Err(error) => tracing::warn!(%error, "no more files may be open than at the start"),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit of open files"),
     }
 }
 

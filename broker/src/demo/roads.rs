@@ -22,8 +22,30 @@ const CELL: f64 = 1.0 / 1_700.0;
 /// The part of all steps that have more traffic than those of each class but the last.
 const CLASSES: [f64; 3] = [0.45, 0.18, 0.05];
 
+/// Parts of the city where taxis drive, by their names on maps: `[longitude, latitude]`.
+const QUARTERS: [(&str, [f64; 2]); 18] = [
+    ("Futian", [114.055, 22.522]),
+    ("Luohu", [114.123, 22.548]),
+    ("Nanshan", [113.930, 22.533]),
+    ("Bao’an", [113.884, 22.556]),
+    ("Longhua", [114.045, 22.655]),
+    ("Longgang", [114.247, 22.720]),
+    ("Buji", [114.125, 22.605]),
+    ("Yantian", [114.237, 22.557]),
+    ("Shekou", [113.918, 22.485]),
+    ("Bao’an Airport", [113.811, 22.640]),
+    ("Meilin", [114.045, 22.570]),
+    ("Huaqiangbei", [114.083, 22.547]),
+    ("Overseas Chinese Town", [113.985, 22.540]),
+    ("Xixiang", [113.870, 22.585]),
+    ("Fuyong", [113.818, 22.678]),
+    ("Bantian", [114.070, 22.630]),
+    ("Shangsha", [114.030, 22.528]),
+    ("Xili", [113.950, 22.580]),
+];
+
 /// The roads as a GeoJSON FeatureCollection: a line wherever a taxi's reports follow each other closely enough, with a property `traffic` of 1 to 4 for
-/// those on which few to many drove.
+/// those on which few to many drove, and the names of quarters.
 pub(crate) fn document() -> anyhow::Result<String> {
     let lines = lines(&Recording::embedded()?)?;
     let features: Vec<Value> = by_traffic(&lines)
@@ -36,6 +58,13 @@ pub(crate) fn document() -> anyhow::Result<String> {
                 "geometry": {"type": "MultiLineString", "coordinates": lines},
             })
         })
+        .chain(QUARTERS.map(|(name, place)| {
+            json!({
+                "type": "Feature",
+                "properties": {"name": name},
+                "geometry": {"type": "Point", "coordinates": place},
+            })
+        }))
         .collect();
     let roads = json!({
         "type": "FeatureCollection",

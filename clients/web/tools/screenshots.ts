@@ -2,6 +2,7 @@
 //
 //   npm run screenshots                 both pages
 //   npm run screenshots -- console
+//   DEMO=http://127.0.0.1:7070 npm run screenshots  of a demo that runs already: after ten minutes its lines have a past
 //   PICTURES=/tmp/pictures/ npm run screenshots     elsewhere
 
 import { mkdirSync } from "node:fs";
@@ -88,10 +89,37 @@ async function finding(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(4000);
 }
 
+/** Why an event of a taxi that stands reached another one, which is not so close that both are one mark. */
+async function why(page: Page, url: string): Promise<void> {
+  await page.goto(`${url}?colour=status&filter=speed_kmh=0`);
+  const row = page.locator(".feed .row").filter({ hasText: "hired" });
+  const back = page.getByRole("button", { name: "Back" });
+  for (let tries = 0; tries < 200; tries++) {
+    await row.first().hover();
+    await row.first().click();
+    await page
+      .locator(".who")
+      .getByText(/deliver|Nobody/)
+      .waitFor();
+    const own = (await page.locator("#opened").textContent())?.replace("Taxi ", "taxi-") ?? "";
+    const others = page.locator(".delivery").filter({ hasText: "slow-traffic" }).filter({ hasNotText: own });
+    if ((await others.count()) > 0) {
+      await others.first().click();
+      const away_m = Number(/^(\d+) m/.exec((await page.locator(".why-label").textContent()) ?? "")?.[1] ?? 0);
+      if (away_m > 200) break;
+      await back.click();
+    }
+    await back.click();
+  }
+  await page.locator(".answer").waitFor();
+  await page.waitForTimeout(5000);
+}
+
 const DESK: Size = { width: 1440, height: 900 };
 const PHONES = { phone: { width: 412, height: 915 }, small: { width: 360, height: 780 } };
 const PICTURES: Readonly<Record<string, { show: (page: Page, url: string) => Promise<void>; sizes: Readonly<Record<string, Size>> }>> = {
   console: { show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },
+  "console-why": { show: why, sizes: { desk: DESK } },
   "console-check": { show: finding, sizes: { desk: DESK } },
   phone: { show: phone, sizes: { desk: DESK, ...PHONES } },
   "phone-event": { show: event, sizes: PHONES },
@@ -100,8 +128,9 @@ const PICTURES: Readonly<Record<string, { show: (page: Page, url: string) => Pro
 
 async function main(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true });
-  const demo = await Demo.start(10);
-  const pages = await pagesOf(demo);
+  const running = process.env["DEMO"];
+  const demo = running === undefined ? await Demo.start(10) : undefined;
+  const pages = await pagesOf(demo ?? { url: running ?? "" });
   const browser = await launch();
   const wanted = process.argv.slice(2);
   for (const [name, { show, sizes }] of Object.entries(PICTURES)) {
@@ -128,7 +157,7 @@ async function main(): Promise<void> {
   }
   await browser.close();
   await pages.close();
-  await demo.stop();
+  await demo?.stop();
 }
 
 await main();

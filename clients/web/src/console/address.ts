@@ -12,8 +12,8 @@ export interface Sight {
 /** What is opened in the panel. */
 export type Opened =
   | { readonly kind: "client"; readonly client: string }
-  /** `object`: the point of its object, whose newest event is meant where that one is gone. */
-  | { readonly kind: "event"; readonly id: string; readonly object?: string }
+  /** `object`: the point of its object, whose newest event is meant where that one is gone; `why`: the client that is asked about. */
+  | { readonly kind: "event"; readonly id: string; readonly object?: string; readonly why?: string }
   /** A check, a rule set or a group definition. */
   | { readonly kind: "situation"; readonly of: SituationKind; readonly name: string }
   | { readonly kind: "finding"; readonly of: SituationKind; readonly name: string; readonly id: string }
@@ -45,6 +45,7 @@ export function toQuery({ tab, opened, sight, filter, marks, colourBy, following
   if (opened?.kind === "event") {
     query.set("event", opened.id);
     if (opened.object !== undefined) query.set("object", opened.object);
+    if (opened.why !== undefined) query.set("why", opened.why);
   }
   if (opened?.kind === "situation" || opened?.kind === "finding") query.set(NAMED[opened.of][0], opened.name);
   if (opened?.kind === "finding") query.set("finding", opened.id);
@@ -63,12 +64,12 @@ export function toQuery({ tab, opened, sight, filter, marks, colourBy, following
 export function fromQuery(text: string): Address {
   const query = new URLSearchParams(text);
   const get = (name: string): string | undefined => query.get(name) ?? undefined;
-  const [client, event, object, colourBy, following] = ["client", "event", "object", "colour", "follow"].map(get);
+  const [client, event, object, why, colourBy, following] = ["client", "event", "object", "why", "colour", "follow"].map(get);
   const opened: Opened | undefined =
     client !== undefined
       ? { kind: "client", client }
       : event !== undefined
-        ? { kind: "event", id: event, ...(object === undefined ? {} : { object }) }
+        ? { kind: "event", id: event, ...(object === undefined ? {} : { object }), ...(why === undefined ? {} : { why }) }
         : (openedOf("checks", get) ?? openedOf("rules", get) ?? openedOf("groups", get));
   const sight = sightOf(get("at") ?? "");
   return {

@@ -1,8 +1,25 @@
 // The frame: a bar, the map, and a panel with tabs or what was opened.
 
 import { useSignal } from "@preact/signals";
+import {
+  Activity,
+  ArrowLeft,
+  ArrowRight,
+  BookOpen,
+  FlaskConical,
+  Group,
+  Monitor,
+  Moon,
+  ShieldCheck,
+  Smartphone,
+  Sun,
+  Users,
+  Workflow,
+  type IconNode,
+} from "lucide";
 import { useLayoutEffect, useRef } from "preact/hooks";
 
+import { Icon } from "../shared/icon.js";
 import { showTheme, storedTheme, THEMES } from "../shared/theme.js";
 
 import { ClientDetail } from "./clients/client.js";
@@ -20,13 +37,13 @@ import { ChoiceDetail } from "./why/choice.js";
 import { EventDetail } from "./why/event.js";
 import { EventName } from "./why/name.js";
 
-const TABS: readonly (readonly [Tab, string])[] = [
-  ["live", "Live"],
-  ["clients", "Clients"],
-  ["checks", "Checks"],
-  ["rules", "Rules"],
-  ["groups", "Groups"],
-  ["try", "Try"],
+const TABS: readonly (readonly [Tab, string, IconNode])[] = [
+  ["live", "Live", Activity],
+  ["clients", "Clients", Users],
+  ["checks", "Checks", ShieldCheck],
+  ["rules", "Rules", Workflow],
+  ["groups", "Groups", Group],
+  ["try", "Try", FlaskConical],
 ];
 
 export function App() {
@@ -68,10 +85,10 @@ function Bar() {
       <Search />
       <nav class="links" aria-label="Elsewhere">
         <a href="docs" target="_blank" rel="noopener">
-          API docs
+          <Icon of={BookOpen} /> API docs
         </a>
         <a href="phone" target="_blank" rel="noopener">
-          Phone page
+          <Icon of={Smartphone} /> Phone page
         </a>
       </nav>
       <ThemeSwitch />
@@ -85,7 +102,7 @@ function Bar() {
   );
 }
 
-const THEME_WORDS = { system: ["◐", "System theme"], light: ["☀", "Light theme"], dark: ["☾", "Dark theme"] } as const;
+const THEME_WORDS = { system: [Monitor, "System theme"], light: [Sun, "Light theme"], dark: [Moon, "Dark theme"] } as const;
 
 function ThemeSwitch() {
   const theme = useSignal(storedTheme());
@@ -102,7 +119,7 @@ function ThemeSwitch() {
         showTheme(next);
       }}
     >
-      <span aria-hidden="true">{sign}</span>
+      <Icon of={sign} size={18} />
     </button>
   );
 }
@@ -128,7 +145,7 @@ function Tabs() {
         else if (event.key === "ArrowLeft") step(-1);
       }}
     >
-      {TABS.map(([name, label]) => (
+      {TABS.map(([name, label, icon]) => (
         <button
           key={name}
           type="button"
@@ -139,6 +156,7 @@ function Tabs() {
           tabIndex={tab.value === name ? 0 : -1}
           onClick={() => console.go(name)}
         >
+          <Icon of={icon} size={18} />
           {label}
         </button>
       ))}
@@ -190,7 +208,7 @@ function Opened({ detail }: { readonly detail: Detail }) {
     >
       <div class="title">
         <button type="button" onClick={back}>
-          <span aria-hidden="true">←</span> Back
+          <Icon of={ArrowLeft} /> Back
         </button>
         <h2 id="opened" tabIndex={-1} ref={heading}>
           <Heading detail={detail} />
@@ -204,7 +222,12 @@ function Opened({ detail }: { readonly detail: Detail }) {
 function Heading({ detail }: { readonly detail: Detail }) {
   switch (detail.kind) {
     case "event":
-      return <EventName feature={detail.feature} />;
+      if (detail.why === undefined) return <EventName feature={detail.feature} />;
+      return (
+        <>
+          <EventName feature={detail.feature} /> <Icon of={ArrowRight} /> <span class="visually-hidden">to</span> <bdi>{detail.why}</bdi>
+        </>
+      );
     case "client":
       return <bdi>{detail.client}</bdi>;
     case "situation":
@@ -231,7 +254,7 @@ function Heading({ detail }: { readonly detail: Detail }) {
 function Body({ detail }: { readonly detail: Detail }) {
   switch (detail.kind) {
     case "event":
-      return <EventDetail feature={detail.feature} />;
+      return <EventDetail feature={detail.feature} why={detail.why} />;
     case "client":
       return <ClientDetail client={detail.client} />;
     case "situation":

@@ -3,6 +3,7 @@ import "../shared/theme.css";
 import "./console.css";
 import "./panel.css";
 import "./try/try.css";
+import "./why/why.css";
 
 import { render } from "preact";
 

@@ -35,11 +35,12 @@ export type Tab = Address["tab"];
 
 /** What was clicked. */
 export type Detail =
-  | { readonly kind: "event"; readonly feature: DeliveredFeature }
+  /** `why`: the client of which it is asked why it gets the event or does not. */
+  | { readonly kind: "event"; readonly feature: DeliveredFeature; readonly why?: string }
   | { readonly kind: "client"; readonly client: string }
   | Extract<Opened, { kind: "situation" | "finding" | "edit" }>
   /** An event that an address names and that has not come yet. */
-  | { readonly kind: "sought"; readonly id: string; readonly object?: string }
+  | { readonly kind: "sought"; readonly id: string; readonly object?: string; readonly why?: string }
   /** Several were near. */
   | { readonly kind: "choice"; readonly events: readonly DeliveredFeature[]; readonly clients: readonly string[] };
 
@@ -285,7 +286,8 @@ export class Console {
     const detail = this.details.peek().at(-1);
     if (detail?.kind === "sought") {
       const seen = this.live.objects.find(detail.id, detail.object);
-      if (seen !== undefined) this.details.value = [...this.details.peek().slice(0, -1), { kind: "event", feature: seen.feature }];
+      const { why } = detail;
+      if (seen !== undefined) this.replace({ kind: "event", feature: seen.feature, ...(why === undefined ? {} : { why }) });
     }
     const followed = this.following.peek();
     if (followed !== undefined && !document.hidden) view.keepUp(this.same.pointOf(followed) ?? followed);
@@ -425,5 +427,11 @@ function openedOf(detail: Detail, objects: Objects): Opened | undefined {
   if (detail.kind !== "event" && detail.kind !== "sought") return detail;
   if (detail.kind === "sought") return { ...detail, kind: "event" };
   const object = objects.idOf(detail.feature);
-  return { kind: "event", id: String(detail.feature.id), ...(object === undefined ? {} : { object }) };
+  const { why } = detail;
+  return {
+    kind: "event",
+    id: String(detail.feature.id),
+    ...(object === undefined ? {} : { object }),
+    ...(why === undefined ? {} : { why }),
+  };
 }

@@ -1,8 +1,10 @@
 // One field that finds clients, objects, events and places.
 
 import { useSignal } from "@preact/signals";
+import { Search as SearchIcon } from "lucide";
 import { useEffect, useRef } from "preact/hooks";
 
+import { Icon } from "../shared/icon.js";
 import { findPlaces, type Place as NamedPlace } from "../shared/map/places.js";
 import { useConsole } from "./context.js";
 import type { Console } from "./model.js";
@@ -126,6 +128,7 @@ export function Search() {
   const shown = open.value && text.value.trim() !== "";
   return (
     <div class="search">
+      <Icon of={SearchIcon} />
       <input
         ref={field}
         type="search"

@@ -1,6 +1,7 @@
 // The list of what came: bounded, newest first, of each object the newest only.
 
-import { pressing, type Entry } from "./entry.js";
+import { distance_m } from "../shared/map/plane.js";
+import { pressing, status, type Entry, type Reach } from "./entry.js";
 
 export const ENTRIES_MAX = 200;
 
@@ -58,10 +59,24 @@ export class Entries {
   }
 }
 
-/** As a person reads them: alarms that press on top. */
-export function ordered(entries: readonly Entry[], now_ms: number): readonly Entry[] {
-  const top = entries.filter((entry) => pressing(entry, now_ms));
-  return top.length === 0 ? entries : [...top, ...entries.filter((entry) => !pressing(entry, now_ms))];
+/** How a list is sorted. */
+export type Order = "nearest" | "newest";
+
+/** The order of the list: alarms that press on top, then entries of here and now, then the rest. */
+export function ordered(entries: readonly Entry[], order: Order, reach: Reach, now_ms: number): readonly Entry[] {
+  const rank = (entry: Entry): number => (pressing(entry, now_ms) ? 0 : isNow(entry, reach, now_ms) ? 1 : 2);
+  const { world, here } = reach;
+  const away = ({ place }: Entry): number => (here === undefined || place === undefined ? Infinity : distance_m(world, here, place));
+  const ranked = entries.map((entry) => ({ entry, rank: rank(entry), away: order === "nearest" ? away(entry) : 0 }));
+  // They come newest first, and stay so where nothing else decides.
+  return ranked
+    .sort((one, other) => one.rank - other.rank || (one.rank === 2 || one.away === other.away ? 0 : one.away - other.away))
+    .map(({ entry }) => entry);
+}
+
+/** Whether an entry is of here and now. */
+export function isNow(entry: Entry, reach: Reach, now_ms: number): boolean {
+  return entry.kind === "event" && (pressing(entry, now_ms) || status(entry, reach, now_ms) === undefined);
 }
 
 /** The lines that were shown, in their order and as they are by now, and what waits behind them: for a list that a finger is on. */

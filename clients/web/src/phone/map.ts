@@ -11,6 +11,7 @@ import { circleRing, DEGREE_M, type Place } from "../shared/map/plane.js";
 import { Points } from "../shared/map/points.js";
 import type { PageSettings } from "../shared/pages.js";
 import { status, type Entry, type Reach } from "./entry.js";
+import { kindOf } from "./kind.js";
 import { slowNow_ms } from "./now.js";
 import type { Phone } from "./phone.js";
 import type { Destination } from "./trip.js";
@@ -281,7 +282,9 @@ function drawing(
       if (place === undefined || gone === "over" || gone === "left") continue;
       const layer = alarm ? alarms : events;
       const doubted = !alarm && doubts !== undefined ? DOUBTED : 0;
-      layer.put(key, plane.toMap(place), (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0) + doubted);
+      const look = (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0) + doubted;
+      // As in the list.
+      layer.put(key, plane.toMap(place), look, alarm || doubted > 0 ? {} : { colour: kindOf(entry).colour });
       drawn.set(key, layer);
     }
     for (const [key, layer] of before) if (drawn.get(key) !== layer) layer.remove(key);

@@ -5,6 +5,7 @@ import type { Checkpoint, TrackPoint } from "nearcast";
 
 import type { Place } from "../shared/map/plane.js";
 import { brokerUrl } from "../shared/pages.js";
+import type { Order } from "./entries.js";
 import type { Entry } from "./entry.js";
 import { EVERYTHING, type Choice } from "./interests.js";
 import type { Destination } from "./trip.js";
@@ -15,6 +16,8 @@ export interface Preferences {
   /** Whether the place is that of the phone, or was set by hand. */
   readonly located: boolean;
   readonly place?: Place;
+  /** How the list is sorted. */
+  readonly order: Order;
   readonly vibrate: boolean;
   /** Whether the broker is to tell this browser what comes while the page is closed. */
   readonly notify: boolean;
@@ -26,7 +29,15 @@ export interface Preferences {
   readonly online_ms?: number;
 }
 
-const DEFAULTS: Preferences = { radius_m: 1000, choice: EVERYTHING, located: false, vibrate: false, notify: false, corridor_m: 200 };
+const DEFAULTS: Preferences = {
+  radius_m: 1000,
+  choice: EVERYTHING,
+  located: false,
+  order: "nearest",
+  vibrate: false,
+  notify: false,
+  corridor_m: 200,
+};
 
 /** So old a way says nothing of what was near one's place any more. */
 const WAY_MAX_MS = 12 * 3600_000;

@@ -182,6 +182,18 @@ test("a violation is in the list with its two events, on the map as a mark and a
   await page.getByText("came before this page was opened").first().waitFor();
   await page.getByRole("button", { name: "jump", exact: true }).click();
   await expect.poll(() => page.locator(".found .row").count()).toBe(1);
+  // From one finding to the next, newest first.
+  await jump("t2");
+  await page.mouse.move(0, 0);
+  await expect.poll(() => page.locator(".found .row").count()).toBeGreaterThan(1);
+  await page.locator(".found .row").first().click();
+  const steps = page.getByRole("navigation", { name: "Findings" });
+  await steps.getByText(/^1 of \d+$/).waitFor();
+  await steps.getByRole("button", { name: "Older" }).click();
+  await steps.getByText(/^2 of \d+$/).waitFor();
+  expect(await steps.getByRole("button", { name: "Older" }).evaluate((button) => button === document.activeElement)).toBe(true);
+  await steps.getByRole("button", { name: "Newer" }).click();
+  await steps.getByText(/^1 of \d+$/).waitFor();
 });
 
 test("what a check does is shown, and it is paused, resumed, replaced and deleted", async () => {

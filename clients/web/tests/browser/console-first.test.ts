@@ -131,3 +131,37 @@ test("why is drawn on the map: the area, the event, and the line between them wi
   await page.getByRole("combobox", { name: "Client" }).fill("nobody");
   await page.locator(".why-label").waitFor({ state: "detached" });
 });
+
+test("a delivery of an event opens why it reached its client: a scene on the map with an address of its own", async () => {
+  const near = { filters: [{ area: { radius_m: 500 }, where: "kind = 'bus' AND seats >= 10" }] };
+  await send("PUT", "/v1/clients/emil/subscriptions/near", near);
+  await send("PUT", "/v1/clients/emil/position", { coordinates: [9.3, 45.3] });
+  await send("POST", "/v1/events", {
+    ...feature("full"),
+    key: "bus-9",
+    ttl_s: 600,
+    geometry: { type: "Point", coordinates: [9.3, 45.3027] },
+    properties: { kind: "bus", seats: 12 },
+  });
+  await page.locator(".feed .row", { hasText: "bus-9" }).hover();
+  await page.locator(".feed .row", { hasText: "bus-9" }).click();
+  await page.getByRole("button", { name: /emil by subscription near/ }).click();
+  await page.getByRole("heading", { name: "bus-9 to emil" }).waitFor();
+  await page.getByText("emil gets it: it is 300 m away, within the 500 m around emil, and both conditions hold.").waitFor();
+  await expect.poll(() => page.locator(".why-pin .card strong").allTextContents()).toEqual(["bus-9", "emil"]);
+  await expect.poll(() => page.locator(".why-pin li").allTextContents()).toEqual(["300 m away, within 500 m", "Kind Bus", "Seats 12"]);
+  await expect.poll(() => page.locator(".why-label.good").textContent()).toBe("300 m");
+  expect(new URL(page.url()).searchParams.get("why")).toBe("emil");
+  await expectAccessible(page, "why an event reached a client");
+  await page.reload();
+  await connected(page);
+  await page.locator('.answer[data-matched="true"]').waitFor();
+  await expect.poll(() => page.locator(".why-pin").count()).toBe(2);
+  // Somebody else is asked about from there.
+  await page.getByText("Ask about another client or subscription").click();
+  await page.getByRole("combobox", { name: "Client" }).fill("dora");
+  await page.getByRole("button", { name: "Why?" }).click();
+  await page.locator('.answer[data-matched="false"]').waitFor();
+  await page.getByRole("button", { name: "Back" }).click();
+  await page.locator(".why-pin").first().waitFor({ state: "detached" });
+});

@@ -111,3 +111,23 @@ test("while the focus is on the list what is new waits behind a line, and object
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
 });
+
+test("the nearest come first, the newest on a tap, and what is over stands below, each with the mark of its kind", async () => {
+  const phone = await located();
+  const { page } = phone;
+  const at = (title: string, east: number, more: Record<string, unknown> = {}): object => feature(title, [here[0] + east, here[1]], more);
+  await publish(served.broker, [at("Fire in a yard", 0.002), at("Bus 7", 0.001), at("Taxi 12", 0.005), at("Zebra crossing", 0.003)]);
+  await publish(served.broker, [at("Old news", 0.0005, { ttl_s: 600, time: new Date(Date.now() - 1200_000).toISOString() })]);
+  await expect.poll(() => phone.titles()).toEqual(["Bus 7", "Fire in a yard", "Zebra crossing", "Taxi 12", "Old news"]);
+  expect(await page.locator(".sections h3").allTextContents()).toEqual(["Now", "Earlier"]);
+  // A kind that the page does not know has its letter.
+  expect(await page.locator(".entry", { hasText: "Zebra" }).locator(".kind").textContent()).toBe("Z");
+  expect(await page.locator(".entry", { hasText: "Bus 7" }).locator(".kind svg").count()).toBe(1);
+  await page.getByRole("button", { name: "Newest" }).click();
+  await expect.poll(async () => (await phone.titles())[0]).toBe("Zebra crossing");
+  await page.reload();
+  await phone.came("Taxi 12");
+  expect(await page.getByRole("button", { name: "Newest" }).getAttribute("aria-pressed")).toBe("true");
+  expect(phone.errors()).toEqual([]);
+  await phone.context.close();
+});

@@ -51,8 +51,18 @@ test("an object and the client of its name are one thing, as long as there is su
 });
 
 test("circles that would lie on each other become one, and none is lost", () => {
-  const many = Array.from({ length: 50 }, (_, at) => ({ x: (at % 10) * 9, y: Math.floor(at / 10) * 9, count: 3 }));
-  const circles = merged([...many, { x: 500, y: 500, count: 1 }]);
+  const many = Array.from({ length: 50 }, (_, at) => ({
+    x: (at % 10) * 9,
+    y: Math.floor(at / 10) * 9,
+    count: 3,
+    parts: new Map([
+      ["--map-c6", 2],
+      ["--map-c7", 1],
+    ]),
+  }));
+  const circles = merged([...many, { x: 500, y: 500, count: 1, parts: new Map([["--map-c7", 1]]) }]);
+  const all = (colour: string): number => circles.reduce((sum, { parts }) => sum + (parts.get(colour) ?? 0), 0);
+  expect([all("--map-c6"), all("--map-c7")]).toEqual([100, 51]);
   expect(circles.reduce((sum, { count }) => sum + count, 0)).toBe(151);
   expect(circles.length).toBeLessThan(10);
   expect(radiusOf(1)).toBeLessThan(radiusOf(2));

@@ -173,7 +173,11 @@ test("an explanation is told in words and figures", () => {
       { constraint: "a = 1", attribute: "a", value: null, truth: "unknown", reason: "a is absent" },
     ]),
   );
-  expect(words.area).toEqual({ mark: "no", text: "30 m outside of the circle around the client. 130 m from the client, of 100 m." });
+  expect(words.area).toEqual({
+    mark: "no",
+    text: "130 m from the client, 30 m too far.",
+    distance: { distance_m: 130.2, radius_m: 100 },
+  });
   expect(words.constraints.map(({ mark, value }) => [mark, value])).toEqual([
     ["no", "2"],
     ["unknown", "absent"],

@@ -1,23 +1,30 @@
 // What an answer to Why draws.
 
+import type { Feature } from "geojson";
 import type { Explanation } from "nearcast";
 import { expect, test } from "vitest";
 
 import { nearest, whyDrawing } from "../../src/console/why/drawing.js";
-import { planeOf } from "../../src/shared/map/plane.js";
+import { sentence } from "../../src/console/why/words.js";
+import { planeOf, type Place } from "../../src/shared/map/plane.js";
 
 const plane = planeOf("geodetic");
 const explained = (area: object, matched = false) =>
   ({ matched, why: "", filters: [{ matched, area, condition: { constraints: [] } }] }) as unknown as Explanation;
 
+const event = (place: Place) => ({ place, name: "bus 7" });
+const ann = (place?: Place) => ({ place, name: "ann" });
+/** All but what lies around the area. */
+const drawn = (features: readonly Feature[]) => features.filter(({ properties }) => properties?.["around"] !== true);
+
 test("a circle around a client is joined with the event, in metres, and says what fails", () => {
   const area = { form: "following", holds: false, distance_m: 1561, radius_m: 500, metres_outside: 1061 };
-  const { features, labels } = whyDrawing(plane, explained(area), [{ radius_m: 500 }], [9.12, 45.4], [9.1, 45.4]);
-  expect(features.map(({ geometry }) => geometry.type)).toEqual(["Point", "Polygon", "LineString"]);
-  expect(features.map(({ properties }) => properties?.["holds"] as boolean)).toEqual([false, false, false]);
+  const { features, labels } = whyDrawing(plane, explained(area), [{ radius_m: 500 }], event([9.12, 45.4]), ann([9.1, 45.4]));
+  expect(drawn(features).map(({ geometry }) => geometry.type)).toEqual(["Point", "Polygon", "LineString"]);
+  expect(drawn(features).map(({ properties }) => properties?.["holds"] as boolean)).toEqual([false, false, false]);
   expect(labels).toEqual([{ at: [9.11, 45.4], text: "1.6 km, 1.1 km outside", holds: false }]);
   // Where the client is not shown there is nothing to draw to.
-  expect(whyDrawing(plane, explained(area), [{ radius_m: 500 }], [9.12, 45.4], undefined).labels).toEqual([]);
+  expect(whyDrawing(plane, explained(area), [{ radius_m: 500 }], event([9.12, 45.4]), ann()).labels).toEqual([]);
 });
 
 test("a polygon is joined at its nearest edge, and one that holds the event is not", () => {
@@ -34,7 +41,7 @@ test("a polygon is joined at its nearest edge, and one that holds the event is n
     ],
   };
   const outside = { form: "polygon", holds: false, distance_m: 111_000, metres_outside: 111_000 };
-  const { features, labels } = whyDrawing(plane, explained(outside), [{ polygon }], [3, 1], undefined);
+  const { features, labels } = whyDrawing(plane, explained(outside), [{ polygon }], event([3, 1]), ann());
   expect(features.at(-1)?.geometry).toEqual({
     type: "LineString",
     coordinates: [
@@ -44,6 +51,79 @@ test("a polygon is joined at its nearest edge, and one that holds the event is n
   });
   expect(labels[0]?.text).toBe("111 km outside");
   const inside = { form: "polygon", holds: true, distance_m: 0, metres_outside: 0 };
-  expect(whyDrawing(plane, explained(inside, true), [{ polygon }], [1, 1], undefined).labels).toEqual([]);
+  expect(whyDrawing(plane, explained(inside, true), [{ polygon }], event([1, 1]), ann()).labels).toEqual([]);
   expect(nearest([], [0, 0])).toBeUndefined();
+});
+
+test("the event and the client have pins whose words stand away from each other", () => {
+  const area = { form: "following", holds: true, distance_m: 320, radius_m: 500, metres_outside: null };
+  const constraints = [
+    { constraint: "speed_kmh < 10", attribute: "speed_kmh", value: 3, truth: "true", reason: "" },
+    { constraint: "status = 'hired'", attribute: "status", value: "free", truth: "false", reason: "" },
+  ];
+  const explanation = {
+    matched: false,
+    why: "",
+    filters: [{ matched: false, area, condition: { truth: "false", constraints } }],
+  } as unknown as Explanation;
+  const { pins } = whyDrawing(plane, explanation, [{ radius_m: 500 }], event([9.1, 45.39]), ann([9.1, 45.4]));
+  expect(pins?.map(({ kind, name, side }) => [kind, name, side])).toEqual([
+    ["event", "bus 7", "below"],
+    ["client", "ann", "above"],
+  ]);
+  expect(pins?.[0]?.rows).toEqual([
+    { mark: "yes", text: "320 m away, within 500 m" },
+    { mark: "yes", text: "Speed 3 km/h" },
+    { mark: "no", text: "Status free, not status = 'hired'" },
+  ]);
+});
+
+const speed = (value: unknown, truth: string) => ({ constraint: "speed_kmh >= 80", attribute: "speed_kmh", value, truth, reason: "" });
+const following = (distance_m: number) => ({
+  form: "following",
+  holds: distance_m <= 500,
+  distance_m,
+  radius_m: 500,
+  metres_outside: Math.max(0, distance_m - 500),
+});
+test.each([
+  [
+    true,
+    following(320),
+    "true",
+    [speed(96, "true")],
+    "ann gets it: it is 320 m away, within the 500 m around ann, and speed_kmh >= 80 holds.",
+  ],
+  [false, following(1561), "true", [], "ann does not get it: it is 1.6 km away, 1.1 km too far for the 500 m around ann."],
+  [
+    false,
+    following(320),
+    "false",
+    [speed(16, "false")],
+    "ann does not get it: it is 320 m away, within the 500 m around ann, but its speed is 16 km/h, and speed_kmh >= 80 is asked for.",
+  ],
+  [
+    false,
+    { form: "everywhere", holds: true, metres_outside: 0 },
+    "unknown",
+    [speed(null, "unknown")],
+    "ann does not get it: any place will do, but it has no speed_kmh, and speed_kmh >= 80 is asked for.",
+  ],
+  [true, { form: "everywhere", holds: true, metres_outside: 0 }, "true", [], "ann gets it: any place and any content will do."],
+  [
+    true,
+    { form: "polygon", holds: true, metres_outside: 0 },
+    "true",
+    [],
+    "ann gets it: it is inside the polygon, and any content will do.",
+  ],
+] as const)("an answer is one sentence: %s %j", (matched, area, truth, constraints, said) => {
+  const explanation = { matched, why: "", filters: [{ matched, area, condition: { truth, constraints } }] } as unknown as Explanation;
+  expect(sentence(explanation, "ann")).toBe(said);
+});
+
+test("what keeps an event away that its filters take is told in the broker's words", () => {
+  const filters = [{ matched: true, area: { form: "everywhere", holds: true }, condition: { truth: "true", constraints: [] } }];
+  const explanation = { matched: false, why: "the event reaches 100 m", filters } as unknown as Explanation;
+  expect(sentence(explanation, "ann")).toBe("ann does not get it: the event reaches 100 m.");
 });

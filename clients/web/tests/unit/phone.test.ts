@@ -2,7 +2,7 @@ import { ProblemError, type Checkpoint, type Delivery, type Gap, type Message, t
 import { describe, expect, test, vi } from "vitest";
 
 import { Announcer } from "../../src/phone/announcer.js";
-import { Entries, ENTRIES_MAX, held, ordered } from "../../src/phone/entries.js";
+import { Entries, ENTRIES_MAX, held, ordered, type Order } from "../../src/phone/entries.js";
 import { afterTransition, doubted, entryOf, pressing, status, type Entry, type Reach } from "../../src/phone/entry.js";
 import { Inbox } from "../../src/phone/inbox.js";
 import { EVERYTHING, isEverything, offered, subscriptionOf, toggled, type Choice } from "../../src/phone/interests.js";
@@ -216,15 +216,26 @@ describe("alarms in the list", () => {
     return made;
   };
 
+  const nowhere: Reach = { world: "geodetic", here: undefined, radius_m: 1000 };
+
+  test("the nearest come first, or the newest; what is over or out of reach comes after them, newest first", () => {
+    const at = (offset: number, lon: number, more: Record<string, unknown> = {}): Entry => ({ ...of(offset, more), place: [lon, 0] });
+    const list = [at(5, 0.002), at(4, 0.001, { ttl_s: 1 }), at(3, 0.001), at(2, 5), at(1, 0.003, { priority: "alarm" })];
+    const here: Reach = { world: "geodetic", here: [0, 0], radius_m: 1000 };
+    const order = (by: Order) => ordered(list, by, here, T + 5000).map(({ serial }) => serial);
+    expect(order("nearest")).toEqual([1, 3, 5, 4, 2]);
+    expect(order("newest")).toEqual([1, 5, 3, 4, 2]);
+  });
+
   test("are evicted last, and stand on top until they are opened and over", () => {
     const list = new Entries([], 3);
     const alarm = of(1, { priority: "alarm", ttl_s: 60 });
     for (const made of [alarm, of(2), of(3), of(4), of(5)]) list.add(made, T);
     expect(list.newestFirst().map(({ serial }) => serial)).toEqual([5, 4, 1]);
-    expect(ordered(list.newestFirst(), T).map(({ serial }) => serial)).toEqual([1, 5, 4]);
+    expect(ordered(list.newestFirst(), "newest", nowhere, T).map(({ serial }) => serial)).toEqual([1, 5, 4]);
     expect([pressing(alarm, T + 61_000), pressing({ ...alarm, read: true }, T)]).toEqual([true, true]);
     list.replace({ ...alarm, read: true });
-    expect(ordered(list.newestFirst(), T + 61_000).map(({ serial }) => serial)).toEqual([5, 4, 1]);
+    expect(ordered(list.newestFirst(), "nearest", nowhere, T + 61_000).map(({ serial }) => serial)).toEqual([5, 4, 1]);
     // The same again stays opened, and goes as others do.
     list.add(alarm, T + 61_000);
     expect(list.get(alarm.key)?.read).toBe(true);

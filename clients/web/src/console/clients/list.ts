@@ -31,6 +31,9 @@ const UNSEEN_MS = 15_000;
 const LISTED = 1000;
 /** Clients whose subscriptions are fetched beside each other. */
 const AT_ONCE = 4;
+/** Beyond this number of areas around clients the small ones are left out, by their width on the screen: each would be one more ring around a mark. */
+const FEW = 20;
+const LEAST_PX = 32;
 /** Areas around clients are drawn up to so many; more would hide the map. */
 const FOLLOWING = 300;
 /** Areas that stay are drawn up to so many, and subscriptions are fetched up to so many. */
@@ -254,8 +257,9 @@ export class Clients {
         }
       }
     }
-    this.tooMany.value = following.length > FOLLOWING;
-    const shapes = this.tooMany.value ? still : [...still, ...following];
+    const seen = following.length > FEW ? following.filter((shape) => view.pixelsAcross(boxOf(shape)) >= LEAST_PX) : following;
+    this.tooMany.value = following.length > FOLLOWING || seen.length < following.length;
+    const shapes = following.length > FOLLOWING ? still : [...still, ...seen];
     this.areas.value = shapes.length;
     this.#boxes = shapes.map(boxOf);
     view.draw("areas", shapes);

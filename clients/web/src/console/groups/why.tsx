@@ -1,5 +1,6 @@
 // The question why an object is in groups of a definition or in none, and its answer.
 
+import { CircleCheck, CircleX } from "lucide";
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { ExplainedObject } from "nearcast";
@@ -7,7 +8,8 @@ import type { ExplainedObject } from "nearcast";
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
-import { Mark } from "../why/form.js";
+import { Icon } from "../../shared/icon.js";
+import { Mark } from "../why/answer.js";
 import { count, counted } from "../words.js";
 
 /** Objects that are offered. */
@@ -103,10 +105,12 @@ export function WhyObject({ definition, object }: { readonly definition?: string
 function ObjectAnswer({ explained: { object, groups, why, roles } }: { readonly explained: ExplainedObject }) {
   return (
     <div class="answer" data-groups={groups}>
-      <p class={`verdict ${groups > 0 ? "good" : "bad"}`}>
-        {groups > 0 ? "✓ " : "✗ "}
-        <bdi>{object}</bdi> is in {groups === 0 ? "no group" : counted(groups, "group")}
-      </p>
+      <div class={`verdict ${groups > 0 ? "good" : "bad"}`}>
+        <Icon of={groups > 0 ? CircleCheck : CircleX} size={22} />
+        <p>
+          <bdi>{object}</bdi> is in {groups === 0 ? "no group" : counted(groups, "group")}
+        </p>
+      </div>
       {groups === 0 && (
         <p>
           <bdi>{why}</bdi>

@@ -8,20 +8,20 @@ export interface Series {
   readonly values: readonly (number | undefined)[];
 }
 
-const [WIDTH, HEIGHT] = [336, 100];
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 8, 20];
+const [WIDTH, HEIGHT] = [336, 116];
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 10, 20];
 /** A line breaks where for longer there is nothing; the broker's own points are ten seconds apart. */
 const BREAK_MS = 15_000;
 /** Steps of the axis of time. */
 const STEPS_S = [60, 120, 300, 600, 900];
 /** Points of a line; of more, the greatest of each few are drawn, so that no peak is lost. */
 const POINTS = 160;
-/** Lines of like values lie on each other, and each is seen: a wide one below, then a thin one, dashes and dots. */
+/** Lines of like values lie on each other, and each is seen: one with the area below it, then a thin one, dashes and dots. */
 const STROKES = [
-  { "stroke-width": 5, "stroke-opacity": 0.55 },
-  { "stroke-width": 1.6 },
-  { "stroke-width": 2.4, "stroke-dasharray": "5 7" },
-  { "stroke-width": 2.6, "stroke-dasharray": "0.1 6" },
+  { "stroke-width": 2.5 },
+  { "stroke-width": 1.5 },
+  { "stroke-width": 2.25, "stroke-dasharray": "4 6" },
+  { "stroke-width": 2.5, "stroke-dasharray": "0.1 5" },
 ] as const;
 /** The colour of a line: the theme has one for each stroke. */
 const colourOf = (at: number): string => `var(--chart-${at % STROKES.length})`;
@@ -110,6 +110,9 @@ export function Chart({
             </text>
           </g>
         ))}
+        {series.slice(0, 1).map(({ name, values }) => (
+          <path key={name} class="below" d={areaOf(pathOf(shown, values.slice(first), x, y), y(0))} style={{ fill: colourOf(0) }} />
+        ))}
         {series.map(({ name, values }, at) => (
           <path
             key={name}
@@ -120,7 +123,13 @@ export function Chart({
           />
         ))}
         {pointed.value !== undefined && time !== undefined && (
-          <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={HEIGHT - BOTTOM} />
+          <>
+            <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={HEIGHT - BOTTOM} />
+            {series.map(({ name, values }, at) => {
+              const value = values.slice(first)[index];
+              return value === undefined ? null : <circle key={name} cx={x(time)} cy={y(value)} r={3.5} style={{ fill: colourOf(at) }} />;
+            })}
+          </>
         )}
       </svg>
       <ul class="numbers">
@@ -147,6 +156,19 @@ function nearestOf(times: readonly number[], wanted: number): number {
   const after = times.findIndex((time) => time >= wanted);
   if (after < 0) return times.length - 1;
   return after > 0 && wanted - (times[after - 1] ?? 0) < (times[after] ?? 0) - wanted ? after - 1 : after;
+}
+
+/** The area between a line and the axis, for each of its pieces. */
+export function areaOf(path: string, base: number): string {
+  return path
+    .split("M")
+    .filter((piece) => piece !== "")
+    .map((piece) => {
+      const places = piece.split("L");
+      const [from = "", to = ""] = [places[0], places.at(-1)].map((place) => place?.split(",")[0] ?? "");
+      return `M${from},${base.toFixed(1)}L${piece}L${to},${base.toFixed(1)}Z`;
+    })
+    .join("");
 }
 
 /** A line, thinned where there are more points than can be seen, and broken where there are none for long, or a value is missing. */

@@ -1,8 +1,10 @@
 // What happens now: figures, and the newest events.
 
 import { useSignal } from "@preact/signals";
+import { Pause, Play } from "lucide";
 import { useEffect } from "preact/hooks";
 
+import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { holding } from "../rows.js";
@@ -78,14 +80,15 @@ function FiguresPart() {
             ["connections", stats.connections],
             ["clients", stats.clients],
             ["subscriptions", stats.subscriptions],
-            ["kept live", stats.live_objects, "Events with ttl_s, which the broker keeps until their time is over"],
-            ["queued", stats.queued, "Deliveries that wait for their clients"],
-            ["dropped", stats.deliveries_dropped, "Deliveries that were dropped because a client was too slow"],
+            // Nothing is kept of events without `ttl_s`, and a 0 would look like a loss.
+            ...(stats.live_objects > 0 ? [["live events", stats.live_objects] as const] : []),
+            ["deliveries waiting", stats.queued, "raised"],
+            ["deliveries dropped", stats.deliveries_dropped, "raised"],
           ] as const
-        ).map(([name, value, title]) => (
-          <div key={name} title={title}>
+        ).map(([name, value, above]) => (
+          <div key={name}>
             <dt>{name}</dt>
-            <dd class={(name === "queued" || name === "dropped") && value > 0 ? "raised" : undefined}>{count(value)}</dd>
+            <dd class={value > 0 ? above : undefined}>{count(value)}</dd>
           </div>
         ))}
       </dl>
@@ -95,7 +98,9 @@ function FiguresPart() {
 
 function Feed({ isNew }: { readonly isNew: boolean }) {
   const console = useConsole();
-  const { live, access } = console;
+  const { live, access, figures } = console;
+  // The chart's own number; without the scope for it, what the page has counted.
+  const rate = figures.shown.value?.rates.of.events.at(-1) ?? live.came_per_s.value;
   // Rows stand still while somebody points at them or is among them. Where there are none, nobody is: a button that goes away leaves the
   // pointer that pressed it here.
   const held = useSignal(false);
@@ -111,11 +116,11 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
       <div class="title">
         <h2 id="feed">Newest events</h2>
         <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
-          Pause
+          <Icon of={live.paused.value ? Play : Pause} size={14} filled /> Pause
         </button>
       </div>
       <p class="quiet numbers">
-        <span>{live.flooded.value ? `${count(live.came_per_s.value)} a second: the list shows a sample` : "Every event is listed"}</span>
+        <span>{live.flooded.value ? `${count(rate)} a second: the list shows a sample` : "Every event is listed"}</span>
         {live.missed.value > 0 && (
           <span class="warn missed"> · {counted(live.missed.value, "event was", "events were")} not shown here</span>
         )}

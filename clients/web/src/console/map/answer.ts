@@ -5,13 +5,19 @@ import { LngLatBounds, Marker, type ExpressionSpecification } from "maplibre-gl"
 import { CorridorLayer } from "../../shared/map/corridor-layer.js";
 import { EMPTY, type BaseMap } from "../../shared/map/map.js";
 import type { WhyDrawing } from "../why/drawing.js";
+import { pinElement } from "../why/pin.js";
 import { paddingOf } from "./padding.js";
 
 const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
 /** Of the map's shorter side, around what is drawn. */
 const PADDING = 0.18;
-/** How much is left of areas that an answer is not about. */
-const BACK = 0.25;
+/** How much is left of areas that an answer is not about, and of those that stand behind its pins. */
+const BACK = 0.12;
+const FAR_BACK = 0.06;
+/** An answer is not shown closer than that: what lies around it says where it is. */
+const CLOSEST = 16;
+/** Half the width of a pin's words. */
+const WORDS_PX = 110;
 /** A number stands so far from its mark. */
 const NUMBER_PX = 15;
 
@@ -22,23 +28,22 @@ export class AnswerLayer {
 
   constructor(base: BaseMap, css: (variable: string, opacity?: number) => string) {
     this.#base = base;
-    this.#corridors = new CorridorLayer(base, (properties) => [variableOf(properties), 0.2]);
+    this.#corridors = new CorridorLayer(base, (properties) => [variableOf(properties), 0.2], "scene");
     const { map } = base;
     map.addSource("why", { type: "geojson", data: EMPTY });
-    map.addLayer({ id: "why-fill", type: "fill", source: "why", filter: ["==", ["geometry-type"], "Polygon"] });
-    map.addLayer({
-      id: "why-line",
-      type: "line",
-      source: "why",
-      filter: ["==", ["geometry-type"], "Polygon"],
-      paint: { "line-width": 2.5 },
-    });
+    const isArea: ExpressionSpecification = ["all", ["==", ["geometry-type"], "Polygon"], ["!", ["has", "around"]]];
+    map.addLayer({ id: "why-around", type: "fill", source: "why", filter: ["has", "around"], paint: { "fill-antialias": false } });
+    map.addLayer({ id: "why-fill", type: "fill", source: "why", filter: isArea });
+    map.addLayer({ id: "why-line", type: "line", source: "why", filter: isArea, paint: { "line-width": 2.5 } });
+    const layout = { "line-cap": "round" } as const;
+    map.addLayer({ id: "why-edge", type: "line", source: "why", filter: ["has", "way"], layout, paint: { "line-width": 7 } });
     map.addLayer({
       id: "why-way",
       type: "line",
       source: "why",
       filter: ["has", "way"],
-      paint: { "line-width": 2.5, "line-dasharray": [2, 1.5] },
+      layout,
+      paint: { "line-width": 3, "line-dasharray": [0.1, 2] },
     });
     map.addLayer({
       id: "why-event",
@@ -59,7 +64,9 @@ export class AnswerLayer {
         css("--map-group", opacity),
         ["case", HOLDS, css("--good", opacity), css("--bad", opacity)],
       ];
-      map.setPaintProperty("why-fill", "fill-color", by(0.12));
+      map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.3));
+      map.setPaintProperty("why-edge", "line-color", css("--surface", 0.9));
+      map.setPaintProperty("why-fill", "fill-color", by(0.14));
       for (const id of ["why-line", "why-way"]) map.setPaintProperty(id, "line-color", by(1));
       map.setPaintProperty("why-event", "circle-stroke-color", by(1));
     });
@@ -72,7 +79,8 @@ export class AnswerLayer {
     this.#labels = [];
     this.#corridors.show(drawing?.features ?? []);
     // What the answer is not about stands back.
-    const others = drawing === undefined ? 1 : BACK;
+    const pins = drawing?.pins ?? [];
+    const others = drawing === undefined ? 1 : pins.length > 0 ? FAR_BACK : BACK;
     map.setPaintProperty("areas-fill", "fill-opacity", others);
     map.setPaintProperty("areas-line", "line-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
@@ -83,8 +91,10 @@ export class AnswerLayer {
       element.textContent = text;
       return new Marker({ element, offset: isNumber ? [NUMBER_PX, -NUMBER_PX] : [0, 0] }).setLngLat([at[0], at[1]]).addTo(map);
     });
+    for (const pin of pins) this.#labels.push(new Marker({ element: pinElement(pin) }).setLngLat([pin.at[0], pin.at[1]]).addTo(map));
     const bounds = new LngLatBounds();
-    for (const { geometry } of drawing.features) {
+    for (const { geometry, properties } of drawing.features) {
+      if (properties?.["around"] === true) continue;
       const places =
         geometry.type === "Point"
           ? [geometry.coordinates]
@@ -97,7 +107,7 @@ export class AnswerLayer {
     }
     const { clientWidth, clientHeight } = map.getCanvas();
     const around = Math.min(clientWidth, clientHeight) * PADDING;
-    map.fitBounds(bounds, { padding: paddingOf(map, around), maxZoom: 16, duration: 600 });
+    map.fitBounds(bounds, { padding: paddingOf(map, around, pins.length > 0 ? WORDS_PX : 0), maxZoom: CLOSEST, duration: 600 });
   }
 }
 

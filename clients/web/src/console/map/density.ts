@@ -1,5 +1,5 @@
-// Many marks from far away: how many are where, as numbers in circles or as heat. Both are made of counts in cells of the screen, so that their cost
-// does not grow with what lies between.
+// Many marks from far away: their number in a ring that has a part for each colour, or heat. Both are made of counts in cells of the screen, so that their
+// cost does not grow with the number of marks between.
 
 import type { BaseMap } from "../../shared/map/map.js";
 import type { Points } from "../../shared/map/points.js";
@@ -19,7 +19,12 @@ interface Cluster {
   readonly x: number;
   readonly y: number;
   readonly count: number;
+  /** How many there are of each colour, which is a variable of the theme. */
+  readonly parts: ReadonlyMap<string, number>;
 }
+
+/** Across the ring that shows the parts, of the circle's radius. */
+const RING = 0.26;
 
 export class Density {
   readonly #base: BaseMap;
@@ -73,36 +78,58 @@ export class Density {
   }
 
   #drawClusters(pen: CanvasRenderingContext2D, width: number, height: number): void {
-    const cells = new Map<number, { x: number; y: number; count: number }>();
-    this.#points.eachOnScreen((x, y) => {
+    const cells = new Map<number, { x: number; y: number; count: number; parts: Map<string, number> }>();
+    this.#points.eachOnScreen((x, y, _, colour) => {
       if (x < -CLUSTER_PX || y < -CLUSTER_PX || x > width + CLUSTER_PX || y > height + CLUSTER_PX) return;
       const cell = Math.floor(y / CLUSTER_PX) * 10_000 + Math.floor(x / CLUSTER_PX);
       const found = cells.get(cell);
-      if (found === undefined) cells.set(cell, { x, y, count: 1 });
+      if (found === undefined) cells.set(cell, { x, y, count: 1, parts: new Map([[colour, 1]]) });
       else {
         found.x += x;
         found.y += y;
         found.count += 1;
+        add(found.parts, colour, 1);
       }
     });
-    this.#clusters = merged([...cells.values()].map(({ x, y, count }) => ({ x: x / count, y: y / count, count })));
+    this.#clusters = merged([...cells.values()].map(({ x, y, count, parts }) => ({ x: x / count, y: y / count, count, parts })));
     const css = getComputedStyle(document.documentElement);
-    const [fill, text] = [css.getPropertyValue("--text-2"), css.getPropertyValue("--surface")];
+    const [ground, text] = [css.getPropertyValue("--surface"), css.getPropertyValue("--text")];
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    for (const { x, y, count } of this.#clusters) {
+    for (const { x, y, count, parts } of this.#clusters) {
       const radius = radiusOf(count);
-      pen.fillStyle = fill;
-      if (count > 1) {
-        pen.globalAlpha = 0.25;
-        disc(pen, x, y, radius + 5);
-      }
-      pen.globalAlpha = count === 1 ? 1 : 0.92;
-      disc(pen, x, y, radius);
-      pen.globalAlpha = 1;
+      // A disc below, so that the ring is seen on marks and names.
+      pen.fillStyle = ground;
+      disc(pen, x, y, radius + 2);
+      this.#drawParts(pen, css, x, y, radius, count, parts);
+      if (count === 1) continue;
+      pen.fillStyle = ground;
+      disc(pen, x, y, radius * (1 - RING));
       pen.fillStyle = text;
-      pen.font = `600 ${count < 1000 ? 12 : 11}px Inter, system-ui, sans-serif`;
-      if (count > 1) pen.fillText(count < 10_000 ? String(count) : `${Math.round(count / 1000)}k`, x, y + 0.5);
+      pen.font = `650 ${count < 100 ? 12 : 12.5}px Inter, system-ui, sans-serif`;
+      pen.fillText(count < 10_000 ? count.toLocaleString("en") : `${Math.round(count / 1000)}k`, x, y + 0.5);
+    }
+  }
+
+  /** Pieces of a disc, by how many there are of each colour; always in the same order, from above. */
+  #drawParts(
+    pen: CanvasRenderingContext2D,
+    css: CSSStyleDeclaration,
+    x: number,
+    y: number,
+    radius: number,
+    count: number,
+    parts: ReadonlyMap<string, number>,
+  ): void {
+    let from = -Math.PI / 2;
+    for (const [colour, number] of [...parts].sort(([one], [other]) => (one < other ? -1 : 1))) {
+      const to = from + (2 * Math.PI * number) / count;
+      pen.fillStyle = css.getPropertyValue(colour);
+      pen.beginPath();
+      pen.moveTo(x, y);
+      pen.arc(x, y, radius, from, to);
+      pen.fill();
+      from = to;
     }
   }
 
@@ -142,22 +169,27 @@ function disc(pen: CanvasRenderingContext2D, x: number, y: number, radius: numbe
 
 /** Of a cluster's circle, in CSS pixels. */
 export function radiusOf(count: number): number {
-  return count === 1 ? 5 : Math.min(30, 11 + 3.2 * Math.log2(count) ** 0.95);
+  return count === 1 ? 5 : Math.min(30, 12 + 3.2 * Math.log2(count) ** 0.95);
 }
 
 /** Circles that would lie on each other become one, the largest first. */
 export function merged(clusters: readonly Cluster[]): Cluster[] {
-  const kept: { x: number; y: number; count: number }[] = [];
-  for (const { x, y, count } of [...clusters].sort((one, other) => other.count - one.count)) {
+  const kept: { x: number; y: number; count: number; parts: Map<string, number> }[] = [];
+  for (const { x, y, count, parts } of [...clusters].sort((one, other) => other.count - one.count)) {
     const near = kept.find((other) => Math.hypot(other.x - x, other.y - y) < radiusOf(other.count) + radiusOf(count));
-    if (near === undefined) kept.push({ x, y, count });
+    if (near === undefined) kept.push({ x, y, count, parts: new Map(parts) });
     else {
+      for (const [colour, number] of parts) add(near.parts, colour, number);
       const all = near.count + count;
       [near.x, near.y] = [(near.x * near.count + x * count) / all, (near.y * near.count + y * count) / all];
       near.count = all;
     }
   }
   return kept;
+}
+
+function add(parts: Map<string, number>, colour: string, number: number): void {
+  parts.set(colour, (parts.get(colour) ?? 0) + number);
 }
 
 /** Three passes of a box over rows and columns look like a bell. */

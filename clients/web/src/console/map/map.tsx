@@ -1,7 +1,10 @@
 // The map's place on the page, its buttons, and what can be switched.
 
 import { useSignal } from "@preact/signals";
+import { Layers as LayersIcon, Maximize, Minus, Plus } from "lucide";
 import { useEffect, useRef } from "preact/hooks";
+
+import { Icon } from "../../shared/icon.js";
 
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
@@ -44,16 +47,13 @@ export function MapPart() {
       <Tip />
       <div class="zoom" role="group" aria-label="Map">
         <button type="button" aria-label="Zoom in" title="Zoom in" onClick={() => view.value?.zoom(1)}>
-          <span aria-hidden="true">+</span>
+          <Icon of={Plus} size={18} />
         </button>
         <button type="button" aria-label="Zoom out" title="Zoom out" onClick={() => view.value?.zoom(-1)}>
-          <span aria-hidden="true">−</span>
+          <Icon of={Minus} size={18} />
         </button>
         <button type="button" aria-label="Fit to the data" title="Fit to the data" onClick={() => console.showAll()}>
-          <svg aria-hidden="true" viewBox="0 0 16 16" width="16" height="16">
-            <path d="M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4" fill="none" stroke="currentColor" stroke-width="1.6" />
-            <path d="M5 6.5h3v3H5zM9 9h2v2H9z" fill="currentColor" />
-          </svg>
+          <Icon of={Maximize} size={17} />
         </button>
         <Walker />
       </div>
@@ -94,7 +94,7 @@ function Layers() {
   return (
     <div class="layers">
       <button type="button" class="unfold" aria-expanded={open.value} aria-controls="layers" onClick={() => (open.value = !open.value)}>
-        Layers
+        <Icon of={LayersIcon} /> Layers
       </button>
       <div id="layers" class={open.value ? undefined : "folded"}>
         <Switches />

@@ -7,10 +7,13 @@ const UNDER = { top: 40, right: 64, bottom: 96, left: 216 };
 /** On a narrow screen the switches are one button. */
 const NARROW_PX = 720;
 
-/** Padding for `fitBounds`, with `around` pixels at least. A small map keeps two fifths of its width and height for what is shown. */
-export function paddingOf(map: LibraryMap, around: number): PaddingOptions {
+/**
+ * Padding for `fitBounds`, with `around` pixels at least, and `more` for words that stand beside what is shown. A small map keeps two fifths of its width
+ * and height for what is shown.
+ */
+export function paddingOf(map: LibraryMap, around: number, more = 0): PaddingOptions {
   const { clientWidth, clientHeight } = map.getCanvas();
-  const padding = (under: number, length: number): number => Math.min(Math.max(around, under), length * 0.3);
+  const padding = (under: number, length: number): number => Math.min(Math.max(around, under + more), length * 0.3);
   return {
     top: padding(UNDER.top, clientHeight),
     right: padding(UNDER.right, clientWidth),

@@ -1,8 +1,10 @@
 // The time that the map shows: a slider over the last minutes, and the way back to now.
 
 import { useSignal } from "@preact/signals";
+import { Pause, Play } from "lucide";
 import { useEffect } from "preact/hooks";
 
+import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import { SPEEDS } from "../live/replay.js";
 import { span } from "../words.js";
@@ -47,9 +49,7 @@ export function Time() {
           title={runs ? "Stop the map" : "Go on from here"}
           onClick={() => shown.toggle()}
         >
-          <svg aria-hidden="true" viewBox="0 0 16 16" width="14" height="14">
-            <path d={runs ? "M3 2h3.5v12H3zM9.5 2H13v12H9.5z" : "M4 2l10 6-10 6z"} fill="currentColor" />
-          </svg>
+          <Icon of={runs ? Pause : Play} filled />
         </button>
         <input
           type="range"

@@ -276,6 +276,8 @@ export class MapView implements Shown {
   #turn(): void {
     this.#events.visible = this.#switched.events && this.marks === "points";
     this.#lines.visible = this.#switched.groups && this.marks === "points";
+    // Between rings of clusters single clients say nothing.
+    this.#clients.visible = this.#switched.clients && this.marks !== "clusters";
     this.#density.draw();
   }
 
@@ -384,17 +386,21 @@ export class MapView implements Shown {
 
   switch(layer: Layer, on: boolean): void {
     this.#switched = { ...this.#switched, [layer]: on };
-    if (layer === "events" || layer === "groups") this.#turn();
+    if (layer === "events" || layer === "groups" || layer === "clients") this.#turn();
     else if (layer === "trails") {
       if (this.#events.trails !== undefined) this.#events.trails.on = on;
       this.#events.repaint();
     } else if (layer === "flashes") return;
-    else if (layer === "clients") this.#clients.visible = on;
     else {
       const areas = this.#corridors.get("areas");
       if (areas !== undefined) areas.visible = on;
       for (const id of AREAS) this.#base.map.setLayoutProperty(id, "visibility", on ? "visible" : "none");
     }
+  }
+
+  /** How wide a box is seen. */
+  pixelsAcross([west, , east]: Box): number {
+    return ((east - west) * 512 * 2 ** this.#base.map.getZoom()) / 360;
   }
 
   /** Whether a place is on the screen. */

@@ -1,8 +1,10 @@
 // The marks of the map for the keyboard and for screen readers: one of them is current, arrow keys go to its neighbours, Enter opens it.
 
 import { useSignal } from "@preact/signals";
+import { Keyboard } from "lucide";
 import { useEffect, useRef } from "preact/hooks";
 
+import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import { nameOf } from "../why/name.js";
 import { counted, valueText } from "../words.js";
@@ -92,10 +94,7 @@ export function Walker() {
           event.preventDefault();
         }}
       >
-        <svg aria-hidden="true" viewBox="0 0 16 16" width="16" height="16">
-          <circle cx="8" cy="8" r="2.2" fill="currentColor" />
-          <path d="M8 0.5l2 2.6H6zM8 15.5l2-2.6H6zM0.5 8l2.6-2v4zM15.5 8l-2.6-2v4z" fill="currentColor" />
-        </svg>
+        <Icon of={Keyboard} size={18} />
         <span id="walker-help" class="visually-hidden">
           Arrow keys go from mark to mark, Enter opens one, Home goes to the middle of the map.
         </span>

@@ -13,6 +13,7 @@ import type { WhyDrawing } from "../why/drawing.js";
 import { clock, count, counted, metres, valueText } from "../words.js";
 import { Rows } from "../rows.js";
 import { NOUNS, stateOf, type Situation, type Situations } from "./list.js";
+import { FindingSteps } from "./steps.js";
 import { ActivityFacts } from "./tab.js";
 
 const EVERY_MS = 3000;
@@ -193,15 +194,17 @@ export function Findings<Shown extends Situation, Found extends { readonly id: s
 }
 
 /** A finding that an address names, as the page has seen it, else as the broker keeps it; while it is open the map shows it. */
-export function FindingPage<Shown extends Situation, Found extends { readonly time: string }>({
-  of,
-  name,
-  id,
-  known,
-  read,
-  drawingOf,
-  children,
-}: {
+export function FindingPage<Shown extends Situation, Found extends { readonly time: string }>(props: FindingProps<Shown, Found>) {
+  return (
+    <>
+      {/* The buttons stay, and keep the focus, while another finding takes the place of this one. */}
+      <FindingSteps of={props.of} name={props.name} id={props.id} />
+      <FindingBody key={props.id} {...props} />
+    </>
+  );
+}
+
+interface FindingProps<Shown extends Situation, Found> {
   readonly of: Situations<Shown>;
   readonly name: string;
   readonly id: string;
@@ -210,7 +213,17 @@ export function FindingPage<Shown extends Situation, Found extends { readonly ti
   readonly read: (feature: DeliveredFeature) => Found | undefined;
   readonly drawingOf: (plane: Plane, found: Found) => WhyDrawing;
   readonly children: (found: Found) => ComponentChildren;
-}) {
+}
+
+function FindingBody<Shown extends Situation, Found extends { readonly time: string }>({
+  of,
+  name,
+  id,
+  known,
+  read,
+  drawingOf,
+  children,
+}: FindingProps<Shown, Found>) {
   const console = useConsole();
   const found = useSignal<Found | undefined>(known);
   const problem = useSignal<string | undefined>(undefined);

@@ -202,7 +202,7 @@ function Published({ feature }: { readonly feature: DeliveredFeature }) {
           {feature.id}
         </button>
       </p>
-      <WhoGotIt id={feature.id} fresh />
+      <WhoGotIt id={feature.id} fresh why={(client) => console.open({ kind: "event", feature, why: client })} />
     </>
   );
 }

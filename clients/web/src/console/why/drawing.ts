@@ -6,6 +6,7 @@ import type { Explanation } from "nearcast";
 import type { Place, Plane } from "../../shared/map/plane.js";
 import { shapesOf, type AreaShown } from "../map/areas.js";
 import { metres } from "../words.js";
+import { areaShort, decisive, filterWords } from "./words.js";
 
 /** What is drawn that a check, a rule set or a group definition has found. */
 export type FoundAs = "violation" | "derived" | "group";
@@ -22,20 +23,39 @@ export interface WhyDrawing {
     /** It tells a mark's number, and stands beside the mark. */
     readonly isNumber?: boolean;
   }[];
+  /** The event and the client that an answer is about. All other marks stand back. */
+  readonly pins?: readonly Pin[];
 }
 
-/** Draws each filter's area; `client` is where the client is, as far as that is shown. */
+/** A mark with its name, and what holds of it and what does not. */
+export interface Pin {
+  readonly kind: "event" | "client";
+  /** In degrees of the map. */
+  readonly at: readonly [number, number];
+  readonly name: string;
+  readonly holds: boolean;
+  readonly rows: readonly { readonly mark: "yes" | "no" | "unknown"; readonly text: string }[];
+  /** On which side of the mark its words stand: away from what it is about. */
+  readonly side: "above" | "below";
+}
+
+/** What is asked about: where it is, and what it is called. */
+interface Named {
+  readonly place: Place;
+  readonly name: string;
+}
+
+/** Draws each filter's area; the client's place is absent where it is not shown. */
 export function whyDrawing(
   plane: Plane,
   explanation: Explanation,
   areas: readonly (AreaShown | undefined)[],
-  event: Place,
-  client: Place | undefined,
+  event: Named,
+  { place: client, name }: Omit<Named, "place"> & { readonly place: Place | undefined },
 ): WhyDrawing {
-  const at = plane.toMap(event);
-  const features: Feature[] = [
-    { type: "Feature", properties: { holds: explanation.matched }, geometry: { type: "Point", coordinates: at } },
-  ];
+  const at = plane.toMap(event.place);
+  const holds = explanation.matched;
+  const features: Feature[] = [{ type: "Feature", properties: { holds }, geometry: { type: "Point", coordinates: at } }];
   const labels: WhyDrawing["labels"][number][] = [];
   for (const [index, { area, matched }] of explanation.filters.entries()) {
     const asked = areas[index];
@@ -45,21 +65,58 @@ export function whyDrawing(
     const isRound = area.form === "following" || area.form === "circle";
     const middle = asked?.center === undefined ? client : ([asked.center[0] ?? 0, asked.center[1] ?? 0] as const);
     const to = isRound ? (middle === undefined ? undefined : plane.toMap(middle)) : nearest(shapes, at);
-    const far = area.holds && !isRound ? undefined : (distance_m ?? area.metres_outside ?? undefined);
+    const outside = area.holds ? undefined : (area.metres_outside ?? undefined);
+    const far = isRound ? (distance_m ?? outside) : outside;
     if (to === undefined || far === undefined) continue;
     features.push({
       type: "Feature",
       properties: { holds: area.holds, way: true },
       geometry: { type: "LineString", coordinates: [at, to] },
     });
-    const outside = area.holds || area.metres_outside === null ? "" : `, ${metres(area.metres_outside)} outside`;
     labels.push({
       at: [(at[0] + to[0]) / 2, (at[1] + to[1]) / 2],
-      text: `${metres(far)}${isRound ? outside : " outside"}`,
+      text: `${metres(far)}${outside === undefined ? "" : isRound ? `, ${metres(outside)} outside` : " outside"}`,
       holds: area.holds,
     });
   }
-  return { features, labels };
+  const filter = decisive(explanation);
+  const to = client === undefined ? undefined : plane.toMap(client);
+  // Two marks at one place have their words on either side of it.
+  const isAbove = to === undefined || at[1] >= to[1];
+  const pins: Pin[] = [
+    { kind: "event", at, name: event.name, holds, rows: filter === undefined ? [] : rowsOf(filter), side: isAbove ? "above" : "below" },
+  ];
+  if (to !== undefined) pins.push({ kind: "client", at: to, name, holds, rows: [], side: isAbove ? "below" : "above" });
+  return { features: [...aroundOf(features), ...features], labels, pins };
+}
+
+/** Conditions on the map: more of them stand in the panel. */
+const ROWS = 4;
+
+function rowsOf(filter: Explanation["filters"][number]): Pin["rows"] {
+  const { area, constraints } = filterWords(filter);
+  return [
+    { mark: area.mark, text: areaShort(filter) },
+    ...constraints.slice(0, ROWS).map(({ mark, label, value, constraint }) => ({
+      mark,
+      text: mark === "yes" ? `${label} ${value}` : `${label} ${value}, not ${constraint}`,
+    })),
+  ];
+}
+
+/** The world around the area, which is dimmed; nothing where there are several areas. */
+function aroundOf(features: readonly Feature[]): Feature[] {
+  const rings = features.flatMap(({ geometry }) => (geometry.type === "Polygon" ? geometry.coordinates.slice(0, 1) : []));
+  const [ring] = rings;
+  if (ring === undefined || rings.length > 1) return [];
+  const world = [
+    [-540, -85],
+    [540, -85],
+    [540, 85],
+    [-540, 85],
+    [-540, -85],
+  ];
+  return [{ type: "Feature", properties: { around: true }, geometry: { type: "Polygon", coordinates: [world, ring] } }];
 }
 
 /** The place of the shapes' outlines that is nearest on the map. */

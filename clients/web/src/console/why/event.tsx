@@ -1,10 +1,12 @@
 // An event that was clicked: what it says, who got it, and why somebody does or does not.
 
 import { useSignal } from "@preact/signals";
+import { ChevronRight, CircleCheck, Clock } from "lucide";
 import { useEffect } from "preact/hooks";
 import type { DeliveredFeature, EventDeliveries } from "nearcast";
 
 import { degrees } from "../../shared/degrees.js";
+import { Icon } from "../../shared/icon.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { ViolatingEvents } from "../checks/finding.js";
@@ -15,13 +17,21 @@ import { clock, counted, span, valueText } from "../words.js";
 import { WhyForm } from "./form.js";
 import { ViolationSign } from "./name.js";
 
-export function EventDetail({ feature }: { readonly feature: DeliveredFeature }) {
+export function EventDetail({ feature, why }: { readonly feature: DeliveredFeature; readonly why?: string | undefined }) {
+  const console = useConsole();
+  if (why !== undefined) {
+    return (
+      <section aria-label="Why a client gets it, or not">
+        <WhyForm event={feature} asks={why} />
+      </section>
+    );
+  }
   return (
     <>
       <EventFacts feature={feature} />
       <ViolatedPart id={String(feature.id)} />
       {(feature.key !== undefined || feature.ttl_s !== undefined) && <ObjectGroups object={feature.key ?? String(feature.id)} />}
-      <WhoGotIt id={feature.id} />
+      <WhoGotIt id={feature.id} why={(client) => console.open({ kind: "event", feature, why: client })} />
       <section aria-labelledby="why">
         <h3 id="why">Why does a client get it, or not?</h3>
         <WhyForm event={feature} />
@@ -177,7 +187,16 @@ function ordered(deliveries: EventDeliveries["deliveries"]): EventDeliveries["de
 type Answer = { readonly found: EventDeliveries } | { readonly nothing: string } | undefined;
 
 /** To whom an event went, and what became of that. */
-export function WhoGotIt({ id, fresh = false }: { readonly id: string | number; readonly fresh?: boolean }) {
+export function WhoGotIt({
+  id,
+  fresh = false,
+  why,
+}: {
+  readonly id: string | number;
+  readonly fresh?: boolean;
+  /** Shows why a client got it. */
+  readonly why?: (client: string) => void;
+}) {
   const console = useConsole();
   const { access } = console;
   const answer = useSignal<Answer>(undefined);
@@ -220,26 +239,40 @@ export function WhoGotIt({ id, fresh = false }: { readonly id: string | number; 
         ) : (
           <>
             <p class="quiet">{counted(shown.found.deliveries.length + (shown.found.omitted ?? 0), "delivery", "deliveries")}</p>
-            <ul class="list">
+            <ul class="deliveries">
               {ordered(shown.found.deliveries).map(({ client, subscriptions, offset, cause, transition, state }) => (
                 <li key={`${client} ${offset}`}>
-                  <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
-                    <bdi>{client.replace(/^~checks\//, "check ").replace(/^~rules\//, "rule set ")}</bdi>
-                  </button>
-                  {client === access.client.value && " (this console)"}
-                  {namesOwn(client, subscriptions) ? "" : " by subscription "}
-                  {(namesOwn(client, subscriptions) ? [] : subscriptions).map((subscription, index) => (
-                    <span key={subscription}>
-                      {index > 0 && ", "}
-                      <bdi>{subscription}</bdi>
+                  <button
+                    type="button"
+                    class="delivery"
+                    onClick={() => (why === undefined || client.startsWith("~") ? console.open({ kind: "client", client }) : why(client))}
+                  >
+                    <span class={`state-icon ${state === "written" ? "good" : "warn"}`}>
+                      <Icon of={state === "written" ? CircleCheck : Clock} />
                     </span>
-                  ))}
-                  <br />
-                  <span class={state === "written" ? "good" : "warn"}>{STATES[state]}</span>
-                  <span class="quiet">
-                    {" "}
-                    · {transition ?? cause} · offset {offset}
-                  </span>
+                    <span>
+                      <bdi class="name">{client.replace(/^~checks\//, "check ").replace(/^~rules\//, "rule set ")}</bdi>
+                      {client === access.client.value && " (this console)"}
+                      {namesOwn(client, subscriptions) ? "" : " by subscription "}
+                      {(namesOwn(client, subscriptions) ? [] : subscriptions).map((subscription, index) => (
+                        <span key={subscription}>
+                          {index > 0 && ", "}
+                          <bdi>{subscription}</bdi>
+                        </span>
+                      ))}
+                      <br />
+                      <span class={state === "written" ? "good" : "warn"}>{STATES[state]}</span>
+                      <span class="quiet">
+                        {" "}
+                        · {transition ?? cause} · offset {offset}
+                      </span>
+                    </span>
+                    {why !== undefined && !client.startsWith("~") && (
+                      <span class="go">
+                        Why <Icon of={ChevronRight} size={14} />
+                      </span>
+                    )}
+                  </button>
                 </li>
               ))}
             </ul>

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { DeliveredFeature, Explanation, SubscriptionDocument } from "nearcast";
 
+import type { Place } from "../../shared/map/plane.js";
 import { reasonOf, statusOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
@@ -12,7 +13,10 @@ import { placeOf } from "../place.js";
 import { clock, valueText } from "../words.js";
 import { whyDrawing } from "./drawing.js";
 import { nameOf } from "./name.js";
-import { filterWords, notes } from "./words.js";
+import { Answer } from "./answer.js";
+
+/** Subscriptions of a client that are asked about until one takes the event. */
+const ASKED = 8;
 
 /** Newest events to choose from. */
 const EVENTS = 30;
@@ -40,13 +44,32 @@ export function eventWords(feature: DeliveredFeature, attribute: string | undefi
   return [clock(feature.time), nameOf(feature, attribute), values.join(", ")].filter((part) => part !== "").join(" · ");
 }
 
-/** One of both is given; the other is chosen. */
-export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; readonly client?: string }) {
+/** An answer, with what was asked. */
+interface Answered {
+  readonly explanation: Explanation;
+  readonly client: string;
+  readonly subscription: string;
+  readonly event: DeliveredFeature | undefined;
+  readonly filters: SubscriptionDocument["filters"];
+  /** Where the client is, as far as that is shown. */
+  readonly place: Place | undefined;
+}
+
+/** An event or a client is given; the other is chosen. Where `asks` names a client, its answer is there at once. */
+export function WhyForm({
+  event,
+  client,
+  asks,
+}: {
+  readonly event?: DeliveredFeature;
+  readonly client?: string;
+  readonly asks?: string | undefined;
+}) {
   const console = useConsole();
   const { access, clients, live, view, following, reach } = console;
   /** What stands in the field, and what is asked about once somebody has stopped typing. */
-  const typed = useSignal(client ?? "");
-  const name = useSignal(client ?? "");
+  const typed = useSignal(client ?? asks ?? "");
+  const name = useSignal(client ?? asks ?? "");
   useEffect(() => {
     const timer = setTimeout(() => (name.value = typed.value.trim()), TYPED_MS);
     return () => clearTimeout(timer);
@@ -55,7 +78,7 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
   const subscription = useSignal("");
   const events = useSignal<readonly DeliveredFeature[]>([]);
   const chosen = useSignal(0);
-  const answer = useSignal<Explanation | undefined>(undefined);
+  const answer = useSignal<Answered | undefined>(undefined);
   const problem = useSignal<string | undefined>(undefined);
   const newest = (): void => {
     // What it received, what is in or near its areas, and then the newest of all.
@@ -75,7 +98,6 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
     const stop = new AbortController();
     documents.value = [];
     answer.value = undefined;
-    view.value?.answer.show(undefined);
     problem.value = undefined;
     if (name.value === "") return;
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -87,6 +109,7 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
         documents.value = found;
         subscription.value = found[0]?.id ?? "";
         problem.value = found.length === 0 ? nothingWords(name.value, clients.knows(name.value)) : undefined;
+        if (found.length > 0 && name.value === asks) await askBest(found, stop.signal);
       } catch (error) {
         if (stop.signal.aborted) return;
         refused = statusOf(error) === 403;
@@ -103,31 +126,51 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
       clearTimeout(timer);
     };
   }, [name.value]);
-  // What was drawn stands as long as what it answers.
-  useEffect(() => () => view.value?.answer.show(undefined), []);
+  // What is drawn stands as long as what it answers; the map may come later.
+  const [map, answered] = [view.value, answer.value];
+  useEffect(() => {
+    if (map === undefined || answered?.event === undefined) return;
+    const { explanation, filters, place } = answered;
+    const laid = filters.map(({ area }) => clients.ways.laid(answered.client, area, place));
+    const named = { place: placeOf(answered.event), name: nameOf(answered.event, live.objects.attribute) };
+    map.answer.show(whyDrawing(map.base.plane, explanation, laid, named, { place, name: answered.client }));
+    return () => map.answer.show(undefined);
+  }, [map, answered]);
   const said = useRef<HTMLDivElement>(null);
+  /** Asks about the subscription that takes the event, the first where none does. */
+  const askBest = async (found: readonly SubscriptionDocument[], signal: AbortSignal): Promise<void> => {
+    for (const { id } of found.slice(0, ASKED)) {
+      subscription.value = id;
+      await ask();
+      if (signal.aborted || answer.value?.explanation.matched === true) return;
+    }
+    if (subscription.value === found[0]?.id) return;
+    subscription.value = found[0]?.id ?? "";
+    await ask();
+  };
   const ask = async (): Promise<void> => {
     problem.value = undefined;
     const question = { client: name.value, subscription: subscription.value, event: event ?? events.value[chosen.value] };
     try {
       const told = (await access.call("v1/explain", { method: "POST", body: question })) as Explanation;
-      answer.value = told;
-      const filters = documents.value.find(({ id }) => id === subscription.value)?.filters;
-      if (view.value !== undefined && question.event !== undefined && filters !== undefined) {
-        following.value = undefined;
-        const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
-        const place = at === undefined ? clients.placeOf(name.value) : ([at[0] ?? 0, at[1] ?? 0] as const);
-        const laid = filters.map(({ area }) => clients.ways.laid(name.value, area, place));
-        view.value.answer.show(whyDrawing(view.value.base.plane, told, laid, placeOf(question.event), place));
-      }
+      // Somebody else is asked about by now.
+      if (question.client !== name.value) return;
+      following.value = undefined;
+      const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
+      answer.value = {
+        explanation: told,
+        ...question,
+        filters: documents.value.find(({ id }) => id === question.subscription)?.filters ?? [],
+        place: at === undefined ? clients.placeOf(question.client) : [at[0] ?? 0, at[1] ?? 0],
+      };
       intoView(said);
     } catch (error) {
       answer.value = undefined;
       problem.value = statusOf(error) === 403 ? `This token does not permit to ask that: ${reasonOf(error)}` : reasonOf(error);
     }
   };
-  return (
-    <div class="why">
+  const fields = (
+    <>
       {client === undefined && (
         <div class="field">
           <label for="why-client">Client</label>
@@ -186,79 +229,33 @@ export function WhyForm({ event, client }: { readonly event?: DeliveredFeature; 
       >
         Why?
       </button>
-      <div ref={said} aria-live="polite">
-        {problem.value !== undefined && <p class="bad">{problem.value}</p>}
-        {answer.value !== undefined && <AnswerPart explanation={answer.value} client={name.value} />}
-      </div>
+    </>
+  );
+  const words = (
+    <div ref={said} aria-live="polite">
+      {problem.value !== undefined && <p class="bad">{problem.value}</p>}
+      {answer.value !== undefined && (
+        <Answer
+          explanation={answer.value.explanation}
+          client={answer.value.client}
+          subscription={answer.value.subscription}
+          event={answer.value.event}
+        />
+      )}
     </div>
   );
-}
-
-const MARKS = { yes: ["✓", "holds"], no: ["✗", "does not hold"], unknown: ["?", "unknown"] } as const;
-
-export function Mark({ mark }: { readonly mark: keyof typeof MARKS }) {
-  const [sign, word] = MARKS[mark];
-  return (
-    <span class={`sign ${mark}`} role="img" aria-label={word}>
-      {sign}
-    </span>
-  );
-}
-
-function AnswerPart({ explanation, client }: { readonly explanation: Explanation; readonly client: string }) {
-  return (
-    <div class="answer" data-matched={explanation.matched}>
-      <p class={`verdict ${explanation.matched ? "good" : "bad"}`}>
-        {explanation.matched ? "✓ It comes to " : "✗ It does not come to "}
-        <bdi>{client}</bdi>
-      </p>
-      <p>
-        <bdi>{explanation.why}</bdi>
-      </p>
-      {explanation.filters.map(filterWords).map(({ matched, area, nearest, constraints }, index) => (
-        <section key={index} class="filter">
-          <h4>
-            <Mark mark={matched ? "yes" : "no"} /> Filter {index + 1} {matched ? "takes it" : "does not take it"}
-          </h4>
-          <ul>
-            <li>
-              <Mark mark={area.mark} />
-              <span>{area.text}</span>
-            </li>
-            {nearest !== undefined && (
-              <li>
-                <Mark mark={nearest.mark} />
-                <span>{nearest.text}</span>
-              </li>
-            )}
-            {constraints.map(({ mark, constraint, value, reason }, at) => (
-              <li key={at}>
-                <Mark mark={mark} />
-                <span>
-                  <code>
-                    <bdi>{constraint}</bdi>
-                  </code>{" "}
-                  sees <strong>{<bdi>{value}</bdi>}</strong>
-                  <br />
-                  <bdi class="quiet">{reason}</bdi>
-                </span>
-              </li>
-            ))}
-            {constraints.length === 0 && (
-              <li>
-                <Mark mark="yes" />
-                <span>No condition: any properties will do.</span>
-              </li>
-            )}
-          </ul>
-        </section>
-      ))}
-      {notes(explanation).map((note) => (
-        <p key={note} class="quiet">
-          {note}
-        </p>
-      ))}
-      <p class="quiet">Answered as things stand now, as if the event were published now.</p>
+  return asks === undefined ? (
+    <div class="why">
+      {fields}
+      {words}
+    </div>
+  ) : (
+    <div class="why">
+      {words}
+      <details class="again">
+        <summary>Ask about another client or subscription</summary>
+        <div class="why">{fields}</div>
+      </details>
     </div>
   );
 }

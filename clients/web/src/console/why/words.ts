@@ -2,21 +2,31 @@
 
 import type { Explanation } from "nearcast";
 
+import { readable } from "../../shared/readable.js";
 import { metres, valueText } from "../words.js";
 
 export interface ConstraintWords {
   readonly mark: "yes" | "no" | "unknown";
   readonly constraint: string;
-  /** What the event has there. */
+  /** What the event has there: `Speed`, `16 km/h`. */
+  readonly label: string;
   readonly value: string;
   readonly reason: string;
 }
 
+/** How far the event is from the middle or the line of an area, and how far it may be. */
+export interface Distance {
+  readonly distance_m: number;
+  readonly radius_m: number;
+}
+
 export interface FilterWords {
   readonly matched: boolean;
-  readonly area: { readonly mark: "yes" | "no"; readonly text: string };
+  readonly area: { readonly mark: "yes" | "no"; readonly text: string; readonly distance?: Distance };
   readonly nearest?: { readonly mark: "yes" | "no"; readonly text: string };
   readonly constraints: readonly ConstraintWords[];
+  /** Not each constraint has to. */
+  readonly conditionHolds: boolean;
 }
 
 const FORMS: Readonly<Record<string, string>> = {
@@ -25,6 +35,14 @@ const FORMS: Readonly<Record<string, string>> = {
   polygon: "the polygon",
   corridor: "the corridor",
   route: "the corridor along the route",
+};
+
+/** What a distance is measured from. */
+const FROM: Readonly<Record<string, string>> = {
+  following: "the client",
+  circle: "the middle",
+  corridor: "the line",
+  route: "the way",
 };
 
 type Filter = Explanation["filters"][number];
@@ -37,10 +55,11 @@ type Area = Filter["area"] & {
 
 /** A part of the explanation as people read it. */
 export function filterWords({ matched, area, condition }: Filter): FilterWords {
-  const { nearest } = area as Area;
+  const { nearest, distance_m, radius_m } = area as Area;
+  const distance = typeof distance_m === "number" && typeof radius_m === "number" ? { distance: { distance_m, radius_m } } : {};
   return {
     matched,
-    area: { mark: area.holds ? "yes" : "no", text: areaText(area) },
+    area: { mark: area.holds ? "yes" : "no", text: areaText(area), ...distance },
     ...(nearest === undefined
       ? {}
       : {
@@ -52,13 +71,80 @@ export function filterWords({ matched, area, condition }: Filter): FilterWords {
                 : `It is number ${nearest.rank}; the nearest ${nearest.k} count.`,
           } as const,
         }),
-    constraints: condition.constraints.map(({ constraint, value, truth, reason }) => ({
-      mark: truth === "true" ? "yes" : truth === "false" ? "no" : "unknown",
-      constraint,
-      value: value === null ? "absent" : valueText(value),
-      reason,
-    })),
+    conditionHolds: condition.truth === "true" || condition.constraints.length === 0,
+    constraints: condition.constraints.map(({ constraint, attribute, value, truth, reason }) => {
+      const [label, text] = readable(attribute, valueText(value));
+      return {
+        mark: truth === "true" ? "yes" : truth === "false" ? "no" : "unknown",
+        constraint,
+        label,
+        value: value === null ? "absent" : text,
+        reason,
+      };
+    }),
   };
+}
+
+/** The filter that an answer is about: the one that takes the event, else the one that comes closest. */
+export function decisive(explanation: Explanation): Filter | undefined {
+  const held = ({ matched, area, condition }: Filter): number =>
+    matched ? Infinity : Number(area.holds) + condition.constraints.filter(({ truth }) => truth === "true").length;
+  return [...explanation.filters].sort((one, other) => held(other) - held(one))[0];
+}
+
+/** The answer in one sentence: `ann gets it: it is 320 m away, within the 500 m around ann, and both conditions hold.` */
+export function sentence(explanation: Explanation, client: string): string {
+  const { matched } = explanation;
+  const filter = decisive(explanation);
+  const beginning = `${client} ${matched ? "gets it" : "does not get it"}`;
+  if (filter?.matched !== matched) return `${beginning}: ${explanation.why}.`;
+  const { area, condition } = filter;
+  const { nearest } = area as Area;
+  if (matched && area.form === "everywhere" && condition.constraints.length === 0)
+    return `${beginning}: any place and any content will do.`;
+  const where = whereWords(area, client);
+  const failed = [
+    ...(nearest?.holds === false ? [nearestWords(nearest)] : []),
+    ...condition.constraints.filter(({ truth }) => truth !== "true" && condition.truth !== "true").map(failWords),
+  ].slice(0, 2);
+  if (matched) return `${beginning}: ${where}, and ${holdWords(condition.constraints)}.`;
+  return failed.length === 0 ? `${beginning}: ${where}.` : `${beginning}: ${where}, ${area.holds ? "but" : "and"} ${failed.join("; ")}.`;
+}
+
+function nearestWords({ k, rank }: NonNullable<Area["nearest"]>): string {
+  return rank === null ? `it is not among the ${k} nearest` : `it is number ${rank} by distance, and the nearest ${k} count`;
+}
+
+function holdWords(constraints: Filter["condition"]["constraints"]): string {
+  const [only] = constraints;
+  if (only === undefined) return "any content will do";
+  // Not each part of it has to.
+  if (constraints.some(({ truth }) => truth !== "true")) return "its condition holds";
+  if (constraints.length === 1) return `${only.constraint} holds`;
+  return constraints.length === 2 ? "both conditions hold" : "its conditions hold";
+}
+
+function failWords({ attribute, value, constraint }: Filter["condition"]["constraints"][number]): string {
+  const [label, text] = readable(attribute, valueText(value));
+  return value === null
+    ? `it has no ${attribute}, and ${constraint} is asked for`
+    : `its ${label.toLowerCase()} is ${text}, and ${constraint} is asked for`;
+}
+
+/** Where the event is for the area: a part of the sentence. */
+function whereWords(area: Filter["area"], client: string): string {
+  const { form, holds, distance_m, radius_m, metres_outside } = area as Area;
+  if (form === "everywhere") return "any place will do";
+  if (metres_outside === null)
+    return form === "route" ? "no way is known along which it could lie" : "the place of the client is not known";
+  const away = typeof distance_m === "number" ? metres(distance_m) : undefined;
+  const circle = typeof radius_m === "number" ? metres(radius_m) : undefined;
+  if (form === "following" && away !== undefined && circle !== undefined)
+    return holds
+      ? `it is ${away} away, within the ${circle} around ${client}`
+      : `it is ${away} away, ${metres(metres_outside)} too far for the ${circle} around ${client}`;
+  const name = FORMS[form] ?? form;
+  return holds ? `it is inside ${name}` : `it is ${metres(metres_outside)} outside ${name}`;
 }
 
 function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): string {
@@ -66,19 +152,19 @@ function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): 
   const name = FORMS[form] ?? form;
   if (metres_outside === null && form === "route") return "No way is known along which the corridor could lie.";
   if (metres_outside === null) return "The client has told no position, so that the area around it is nowhere.";
-  const from =
-    form === "following"
-      ? "from the client"
-      : form === "circle"
-        ? "from its middle"
-        : form === "corridor" || form === "route"
-          ? "from its line"
-          : "";
-  const figures =
-    distance_m === null || distance_m === undefined || from === ""
-      ? ""
-      : ` ${metres(distance_m)} ${from}${radius_m === null || radius_m === undefined ? "" : `, of ${metres(radius_m)}`}.`;
-  return holds ? `Inside of ${name}.${figures}` : `${metres(metres_outside)} outside of ${name}.${figures}`;
+  const from = FROM[form];
+  if (typeof distance_m === "number" && typeof radius_m === "number" && from !== undefined)
+    return `${metres(distance_m)} from ${from}, ${holds ? `at most ${metres(radius_m)}` : `${metres(metres_outside)} too far`}.`;
+  return holds ? `Inside of ${name}.` : `${metres(metres_outside)} outside of ${name}.`;
+}
+
+/** The same on a label of the map: `within 500 m`, `outside the polygon`. */
+export function areaShort({ area }: Filter): string {
+  const { form, holds, distance_m, radius_m } = area as Area;
+  if (form === "everywhere") return "any place";
+  if (typeof distance_m === "number" && typeof radius_m === "number")
+    return `${metres(distance_m)} away, ${holds ? "within" : "beyond"} ${metres(radius_m)}`;
+  return `${holds ? "inside" : "outside"} ${FORMS[form] ?? form}`;
 }
 
 /** What else the answer says: of the event's own reach, of the client's place, of transitions. */

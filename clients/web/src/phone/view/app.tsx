@@ -1,6 +1,7 @@
 // The page: a bar, the map, and the sheet that the thumb reaches.
 
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { SlidersHorizontal } from "lucide";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
@@ -8,6 +9,7 @@ import type { Entry } from "../entry.js";
 import type { PhoneMap } from "../map.js";
 import type { Phone } from "../phone.js";
 import { clockTime } from "../../shared/date-time.js";
+import { Icon } from "../../shared/icon.js";
 import { Around } from "./around.js";
 import { Detail } from "./detail.js";
 import { List } from "./list.js";
@@ -47,7 +49,7 @@ export function App({ phone }: Props): JSX.Element {
         <Connection phone={phone} />
         <Unread phone={phone} />
         <button type="button" class="plain icon" aria-label="Settings" disabled={forgotten} onClick={() => (settings.value = true)}>
-          <Sliders />
+          <Icon of={SlidersHorizontal} size={24} />
         </button>
       </header>
       <main>
@@ -103,16 +105,6 @@ function Newer({ phone }: Props): JSX.Element | null {
         Reload
       </button>
     </div>
-  );
-}
-
-function Sliders(): JSX.Element {
-  return (
-    <svg viewBox="0 0 24 24" aria-hidden="true">
-      <path d="M4 7h9M17 7h3M4 17h3M11 17h9" />
-      <circle cx="15" cy="7" r="2.2" />
-      <circle cx="9" cy="17" r="2.2" />
-    </svg>
   );
 }
 

@@ -1,10 +1,12 @@
 // One event, with all that is known of it, in the place of the list.
 
 import { useSignal } from "@preact/signals";
+import { X } from "lucide";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
 import { degrees } from "../../shared/degrees.js";
+import { Icon } from "../../shared/icon.js";
 import type { Entry } from "../entry.js";
 import { status } from "../entry.js";
 import { now_ms } from "../now.js";
@@ -13,6 +15,7 @@ import { readable } from "../../shared/readable.js";
 import { ago, doubtWords, goneWords, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
+import { KindMark } from "./kind-mark.js";
 
 interface DetailProps extends Props {
   readonly entry: Entry;
@@ -41,11 +44,12 @@ export function Detail({ phone, entry, show }: DetailProps): JSX.Element {
   return (
     <article class={`detail${alarm ? " alarm" : ""}`} aria-labelledby="detail-title">
       <div class="head">
+        <KindMark entry={entry} />
         <h2 id="detail-title" ref={head} tabIndex={-1}>
           {alarm && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
         </h2>
         <button type="button" class="plain" aria-label="Close" onClick={() => phone.selection.close()}>
-          ✕
+          <Icon of={X} size={22} />
         </button>
       </div>
       <p class="whereabouts numbers">

@@ -1,17 +1,20 @@
-// What came, newest first.
+// The list: events of here and now, the nearest or the newest first, and below them those that are over or out of reach.
 
+import { ChevronRight } from "lucide";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
-import { ENTRIES_MAX, held, ordered } from "../entries.js";
+import { ENTRIES_MAX, held, isNow, ordered, type Order } from "../entries.js";
 import { cut, status, type Entry } from "../entry.js";
 import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
 import { radiusAt, stepOf } from "../radius.js";
+import { Icon } from "../../shared/icon.js";
 import { inLine } from "../../shared/readable.js";
 import { ago, doubtWords, goneWords, metres, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
+import { KindMark } from "./kind-mark.js";
 
 export function List({ phone }: Props): JSX.Element {
   const head = useRef<HTMLHeadingElement>(null);
@@ -36,9 +39,14 @@ export function List({ phone }: Props): JSX.Element {
   }, []);
   const shown = useRef<readonly Entry[]>([]);
   const inbox = phone.inbox.value;
-  const all = ordered(inbox?.entries.value ?? [], slowNow_ms.value);
+  const entries = inbox?.entries.value ?? [];
+  const { order } = phone.preferences.value;
+  const all = useCalm(ordered(entries, order, phone.reach.value, slowNow_ms.value), order);
   const { lines, waiting } = hold.on.value ? held(shown.current, all) : { lines: all, waiting: [] };
   shown.current = lines;
+  // What a finger keeps in its place is in the section that it was in.
+  const ended = lines.findIndex((entry) => !isNow(entry, phone.reach.value, slowNow_ms.value));
+  const now = ended < 0 ? lines : lines.slice(0, ended);
   const show = (): void => {
     hold.release();
     head.current?.focus();
@@ -51,6 +59,7 @@ export function List({ phone }: Props): JSX.Element {
         <h2 id="came" ref={head} tabIndex={-1}>
           Events near you{all.length > 0 && <span class="quiet numbers"> ({all.length})</span>}
         </h2>
+        {waiting.length === 0 && all.length > 1 && <Sort order={order} choose={(chosen) => phone.prefer({ order: chosen })} />}
         {waiting.length > 0 && (
           <button type="button" class="waiting primary numbers" onClick={show}>
             {waiting.length} new{alarms > 0 && `, ◆ ${alarms === 1 ? "an alarm" : `${alarms} alarms`}`}
@@ -65,19 +74,63 @@ export function List({ phone }: Props): JSX.Element {
       {lines.length === 0 ? (
         <Empty phone={phone} />
       ) : (
-        <ol
+        <div
+          class="sections"
           onPointerDown={() => hold.down()}
           onFocusIn={() => hold.focus(true)}
           onFocusOut={({ currentTarget, relatedTarget }) =>
             hold.focus(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))
           }
         >
-          {lines.map((entry) => (
-            <Line key={entry.key} phone={phone} entry={entry} />
-          ))}
-        </ol>
+          <Section phone={phone} title="Now" entries={now} />
+          <Section phone={phone} title="Earlier" entries={lines.slice(now.length)} />
+        </div>
       )}
       {inbox?.overfull.value === true && <p class="quiet">Older ones are not shown any more: the list has room for {ENTRIES_MAX}.</p>}
+    </section>
+  );
+}
+
+/** Distances change all the time: lines change places so often at most, and at once where there are others. */
+const CALM_MS = 1000;
+
+function useCalm(sorted: readonly Entry[], order: Order): readonly Entry[] {
+  const last = useRef({ order, keys: [] as readonly string[], sorted_ms: 0 });
+  const { keys, sorted_ms, order: before } = last.current;
+  const current = new Map(sorted.map((entry) => [entry.key, entry]));
+  const isSame = order === before && keys.length === sorted.length && keys.every((key) => current.has(key));
+  if (isSame && performance.now() - sorted_ms < CALM_MS) return keys.flatMap((key) => current.get(key) ?? []);
+  last.current = { order, keys: [...current.keys()], sorted_ms: performance.now() };
+  return sorted;
+}
+
+const ORDERS: readonly (readonly [Order, string])[] = [
+  ["nearest", "Nearest"],
+  ["newest", "Newest"],
+];
+
+function Sort({ order, choose }: { readonly order: Order; readonly choose: (order: Order) => void }): JSX.Element {
+  return (
+    <div class="sort" role="group" aria-label="Sort by">
+      {ORDERS.map(([each, label]) => (
+        <button key={each} type="button" aria-pressed={order === each} onClick={() => choose(each)}>
+          {label}
+        </button>
+      ))}
+    </div>
+  );
+}
+
+function Section({ phone, title, entries }: Props & { readonly title: string; readonly entries: readonly Entry[] }): JSX.Element | null {
+  if (entries.length === 0) return null;
+  return (
+    <section>
+      <h3>{title}</h3>
+      <ol>
+        {entries.map((entry) => (
+          <Line key={entry.key} phone={phone} entry={entry} />
+        ))}
+      </ol>
     </section>
   );
 }
@@ -132,12 +185,18 @@ function Line({ phone, entry }: LineProps): JSX.Element {
   return (
     <li class={`entry${alarm ? " alarm" : ""}${gone === undefined ? "" : " gone"}`} data-key={key}>
       <button type="button" class="line" onClick={() => phone.selection.open(key)}>
-        <Arrow world={world} from={here} to={place} />
+        <KindMark entry={entry} />
         <span class="what">
           <span class="title">
             {alarm && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
           </span>
-          <span class="whereabouts numbers">{words.join(" · ")}</span>
+          <span class="whereabouts numbers">
+            <Arrow world={world} from={here} to={place} />
+            <span>
+              {/* How far it is is what people look for. */}
+              {words.map((word, index) => (index === 0 ? <strong key={word}>{word}</strong> : ` · ${word}`))}
+            </span>
+          </span>
           {entry.doubts !== undefined && <span class="doubt">{doubtWords(entry.doubts)}</span>}
           {pairs.length > 0 && (
             <span class="summary quiet">
@@ -147,8 +206,8 @@ function Line({ phone, entry }: LineProps): JSX.Element {
             </span>
           )}
         </span>
-        <span class="more" aria-hidden="true">
-          ›
+        <span class="more">
+          <Icon of={ChevronRight} size={20} />
         </span>
       </button>
     </li>

@@ -1,9 +1,11 @@
 // The map's frame. The map library comes after the first paint.
 
 import { useSignal, type Signal } from "@preact/signals";
+import { LocateFixed } from "lucide";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
+import { Icon } from "../../shared/icon.js";
 import type { PhoneMap } from "../map.js";
 import type { Props } from "./app.js";
 
@@ -49,11 +51,7 @@ export function MapView({ phone, map }: MapViewProps): JSX.Element {
         <div class="tools">
           {here !== undefined && (
             <button type="button" class="icon" aria-label="Centre on me" onClick={() => map.value?.centre()}>
-              <svg viewBox="0 0 24 24" aria-hidden="true">
-                <circle cx="12" cy="12" r="6" />
-                <circle cx="12" cy="12" r="1.5" />
-                <path d="M12 2v4M12 18v4M2 12h4M18 12h4" />
-              </svg>
+              <Icon of={LocateFixed} size={24} />
             </button>
           )}
           {choosing.value && (

@@ -23,11 +23,12 @@ export class CorridorLayer {
   #corridors: readonly Drawn[] = [];
   #visible = true;
 
-  constructor(base: BaseMap, look: CorridorLook) {
+  /** `name`: a class of its canvas, for what treats it differently from marks. */
+  constructor(base: BaseMap, look: CorridorLook, name = "corridor") {
     this.#base = base;
     this.#look = look;
     this.#canvas = document.createElement("canvas");
-    this.#canvas.className = "points";
+    this.#canvas.className = `points ${name}`;
     this.#canvas.hidden = true;
     base.map.getCanvas().after(this.#canvas);
     for (const when of ["move", "resize"] as const) base.map.on(when, () => this.#draw());

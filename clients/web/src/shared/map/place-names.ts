@@ -5,7 +5,14 @@ import type { Map as MapLibreMap } from "maplibre-gl";
 import { CITIES_MAX_ZOOM } from "./world/layers.js";
 
 /** Layers of names that are shown above the points, from that zoom on: there a name stands in the middle of its place. */
-const LAYERS = ["base-name-city", "base-name-town", "world-cities"];
+const LAYERS = ["base-name-city", "base-name-town", "base-name-quarter", "base-name-point", "world-cities"];
+/** How names of a layer look; those of the outline go by how many people live there. */
+const KINDS: Readonly<Record<string, string>> = {
+  "base-name-city": "city",
+  "base-name-town": "town",
+  "base-name-quarter": "quarter",
+  "base-name-point": "quarter",
+};
 /** While the map moves its names are looked for so often. */
 const LOOK_MS = 120;
 
@@ -34,7 +41,7 @@ export function showPlaceNames(map: MapLibreMap): void {
       named.add(text);
       const name = document.createElement("span");
       name.textContent = text;
-      name.className = layer.id === "base-name-city" || Number(properties["people"]) > 1000 ? "city" : "town";
+      name.className = KINDS[layer.id] ?? (Number(properties["people"]) > 1000 ? "city" : "town");
       const [lon = 0, lat = 0] = geometry.coordinates;
       return [{ name, at: [lon, lat] }];
     });

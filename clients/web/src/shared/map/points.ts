@@ -163,13 +163,18 @@ export class Points {
     return [lng, lat];
   }
 
-  /** Calls with where each point is on the screen, in CSS pixels. Costs O(points). */
-  eachOnScreen(call: (x: number, y: number, id: string) => void): void {
+  /** Calls with where each point is on the screen, in CSS pixels, and the variable of the theme that its colour is. Costs O(points). */
+  eachOnScreen(call: (x: number, y: number, id: string, colour: string) => void): void {
     const screen = this.screen();
-    for (const id of this.#ids) {
+    for (const [place, id] of this.#ids.entries()) {
       const at = screen(id);
-      if (at !== undefined) call(at[0], at[1], id);
+      if (at !== undefined) call(at[0], at[1], id, this.#colourOf(place * FLOATS));
     }
+  }
+
+  #colourOf(at: number): string {
+    const colour = this.#data[at + 8] ?? -1;
+    return colour >= 0 ? `--map-c${colour}` : (this.#looks[this.#data[at + 6] ?? 0]?.colour ?? "--map-object");
   }
 
   /** Where points are on the screen now, in CSS pixels, by their ids. */
@@ -343,8 +348,6 @@ export class Points {
   /** Looks, then classes of values. */
   #colours(colour: BaseMap["colour"]): Colour[] {
     const looks = Array.from({ length: LOOKS }, (_, at) => colour(this.#looks[at]?.colour ?? "--map-object"));
-    // Pages whose points leave no trails do not tell them apart by values either.
-    if (this.trails === undefined) return looks;
     return [...looks, ...Array.from({ length: CLASSES }, (_, at) => colour(`--map-c${at}`))];
   }
 

@@ -5,6 +5,8 @@ import { parts } from "../colour.js";
 export interface Palette {
   readonly land: string;
   readonly water: string;
+  /** Along coasts. */
+  readonly shore: string;
   /** Parks, woods and meadows. */
   readonly green: string;
   readonly sand: string;
@@ -21,6 +23,10 @@ export interface Palette {
   readonly majorCasing: string;
   readonly motorway: string;
   readonly motorwayCasing: string;
+  /** From far away each is one thin line. */
+  readonly minorThin: string;
+  readonly majorThin: string;
+  readonly motorwayThin: string;
   readonly rail: string;
   readonly name: string;
   /** Of what is larger or matters more. */
@@ -32,46 +38,54 @@ export interface Palette {
 }
 
 export const LIGHT: Palette = {
-  land: "#f3f4f4",
-  water: "#c9d9e4",
-  green: "#e0eadc",
+  land: "#f4f4f2",
+  water: "#c6dae8",
+  shore: "#9fbfd6",
+  green: "#dfeadb",
   sand: "#efeadb",
   site: "#eaecee",
   building: "#e4e6e9",
   buildingEdge: "#d8dbe0",
-  border: "#a9b4bf",
-  path: "#cfd5da",
+  border: "#b3bdc7",
+  path: "#dcdfe2",
   minor: "#ffffff",
-  minorCasing: "#d0d6db",
+  minorCasing: "#d2d8dd",
   major: "#ffffff",
-  majorCasing: "#b7c1c9",
-  motorway: "#fdf6e3",
-  motorwayCasing: "#c4b88f",
+  majorCasing: "#bcc6ce",
+  motorway: "#fbe8b8",
+  motorwayCasing: "#d9bd82",
+  minorThin: "#c9d1d8",
+  majorThin: "#a3b1bd",
+  motorwayThin: "#cbab68",
   rail: "#cfd4d9",
   name: "#505c68",
   nameStrong: "#2b353f",
   nameQuiet: "#66717c",
   nameWater: "#3f5f79",
   nameGreen: "#4d6b48",
-  halo: "#f7f8f8",
+  halo: "#f8f8f7",
 };
 
 export const DARK: Palette = {
-  land: "#161b21",
-  water: "#0b1622",
-  green: "#17231f",
+  land: "#171c22",
+  water: "#0b1927",
+  shore: "#2a4a63",
+  green: "#17241f",
   sand: "#211f1b",
   site: "#1a2027",
   building: "#1f262e",
   buildingEdge: "#283039",
   border: "#485663",
-  path: "#2b333c",
-  minor: "#2a323b",
-  minorCasing: "#161b21",
-  major: "#36414c",
-  majorCasing: "#161b21",
-  motorway: "#4a4a45",
-  motorwayCasing: "#161b21",
+  path: "#242c35",
+  minor: "#2c353f",
+  minorCasing: "#1d242c",
+  major: "#3c4855",
+  majorCasing: "#222a33",
+  motorway: "#5b5643",
+  motorwayCasing: "#2f2d26",
+  minorThin: "#333e49",
+  majorThin: "#506070",
+  motorwayThin: "#857a55",
   rail: "#262e36",
   name: "#97a5b2",
   nameStrong: "#c4d0da",

@@ -74,6 +74,9 @@ const fillColour = (palette: Palette, road: Road): string =>
 const casingColour = (palette: Palette, road: Road): string =>
   road === "motorway" ? palette.motorwayCasing : road === "major" || road === "medium" ? palette.majorCasing : palette.minorCasing;
 
+const thinColour = (palette: Palette, road: Road): string =>
+  road === "motorway" ? palette.motorwayThin : road === "major" || road === "medium" ? palette.majorThin : palette.minorThin;
+
 const of = ({ layer, filter }: Part): { source: string; "source-layer": string; filter: FilterSpecification } => ({
   source: SOURCE,
   "source-layer": layer,
@@ -141,16 +144,11 @@ export const streetLayers =
     ),
   ];
 
-/** A thin line has the colour of its casing, or nobody would see it on the ground. */
+/** A thin line has a colour of its own, or nobody would see it on the ground. */
 function thenFill(palette: Palette, road: Road): ExpressionSpecification | string {
   const cased = CASED[road];
   if (cased === undefined) return fillColour(palette, road);
-  return ["interpolate", ["linear"], ["zoom"], cased, thin(palette, road), cased + 1, fillColour(palette, road)];
-}
-
-function thin(palette: Palette, road: Road): string {
-  const colour = casingColour(palette, road);
-  return colour === palette.land ? fillColour(palette, road) : colour;
+  return ["interpolate", ["linear"], ["zoom"], cased, thinColour(palette, road), cased + 1, fillColour(palette, road)];
 }
 
 function casing(schema: Schema, palette: Palette, road: Road, minzoom: number): LayerSpecification {
@@ -230,6 +228,7 @@ export const nameLayers =
           "text-size": byZoom(1, [12, 9.5], [16, 12.5]),
           "symbol-sort-key": places.rank,
         },
+        paint: { "text-opacity": ABOVE },
       }),
       names(palette, palette.name, {
         ...place(places.village),

@@ -16,6 +16,17 @@ const isDue: ExpressionSpecification = ["<=", ["get", "zoom"], ["zoom"]];
 const isKind = (kind: string): ExpressionSpecification => ["==", ["get", "kind"], kind];
 
 export const worldGround: Drawn = (palette) => [
+  // The water is darker along the coast: most of that line lies below the land.
+  line({
+    id: "world-shore",
+    source: "world-land",
+    paint: {
+      "line-color": palette.shore,
+      "line-width": byZoom(1.3, [0, 1], [6, 4], [10, 10], [14, 16]),
+      "line-blur": byZoom(1.3, [0, 1], [6, 4], [10, 10], [14, 16]),
+      "line-opacity": 0.5,
+    },
+  }),
   { id: "world-land", type: "fill", source: "world-land", paint: { "fill-color": palette.land } },
   { id: "world-lakes", type: "fill", source: "world-lakes", paint: { "fill-color": palette.water } },
   line({

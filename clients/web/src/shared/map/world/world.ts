@@ -1,6 +1,6 @@
 // The outline of the world below everything else: land, borders, waters, and names of countries, seas and cities.
 
-import type { Feature, FeatureCollection, Point } from "geojson";
+import type { Feature, FeatureCollection, Point, Position } from "geojson";
 import type { GeoJSONSource, Map as MapLibreMap } from "maplibre-gl";
 import { feature, merge, mesh } from "topojson-client";
 import type { GeometryCollection, Polygon, Topology } from "topojson-specification";
@@ -10,6 +10,7 @@ import type { Palette } from "../base/palette.js";
 import { fit, folded, type Place } from "../places.js";
 import type { CityRow, World } from "./data.js";
 import { worldGround, worldNames } from "./layers.js";
+import { nearCities, smooth } from "./smooth.js";
 import { unwoundLines, unwoundPolygons } from "./unwind.js";
 
 /** Where its parts are from. */
@@ -31,13 +32,13 @@ export interface Outline {
 export async function showWorld(map: MapLibreMap, palette: Palette): Promise<Outline> {
   const world = (await import("virtual:world")).default as World;
   const countries = collection(world.outline, "countries");
+  const land = unwoundPolygons(merge(world.outline, countries.geometries as Polygon[]));
+  const borders = unwoundLines(mesh(world.outline, countries, (one, other) => one !== other));
+  const isNear = nearCities(world.cities);
+  const smoothed = (lines: readonly Position[][]): Position[][] => lines.map((line) => smooth(line, isNear));
   const sources = {
-    "world-land": { type: "Feature", properties: {}, geometry: unwoundPolygons(merge(world.outline, countries.geometries as Polygon[])) },
-    "world-borders": {
-      type: "Feature",
-      properties: {},
-      geometry: unwoundLines(mesh(world.outline, countries, (one, other) => one !== other)),
-    },
+    "world-land": { type: "Feature", properties: {}, geometry: { ...land, coordinates: land.coordinates.map(smoothed) } },
+    "world-borders": { type: "Feature", properties: {}, geometry: { ...borders, coordinates: smoothed(borders.coordinates) } },
     "world-lakes": feature(world.waters, collection(world.waters, "lakes")),
     "world-rivers": feature(world.waters, collection(world.waters, "rivers")),
     "world-names": namesOf(world),

@@ -1,0 +1,58 @@
+// From one finding to the one before or after it.
+
+import { useSignal } from "@preact/signals";
+import { ChevronLeft, ChevronRight } from "lucide";
+import { useEffect } from "preact/hooks";
+import type { DeliveredFeature } from "nearcast";
+
+import { Icon } from "../../shared/icon.js";
+import { useConsole } from "../context.js";
+import { count } from "../words.js";
+import type { Situation, Situations } from "./list.js";
+
+export function FindingSteps<Shown extends Situation>({
+  of,
+  name,
+  id,
+}: {
+  readonly of: Situations<Shown>;
+  readonly name: string;
+  readonly id: string;
+}) {
+  const console = useConsole();
+  /** Ids of the findings that the broker keeps, the newest first. */
+  const ids = useSignal<readonly string[]>([]);
+  useEffect(() => {
+    const stop = new AbortController();
+    const look = async (): Promise<void> => {
+      try {
+        const features = (await console.access.call(of.path(name, "/findings"), { signal: stop.signal })) as readonly DeliveredFeature[];
+        ids.value = features.map((feature) => String(feature.id));
+      } catch {
+        // The page below says why there are none.
+      }
+    };
+    void look();
+    return () => stop.abort();
+  }, [name, id]);
+  const at = ids.value.indexOf(id);
+  if (at < 0 || ids.value.length < 2) return null;
+  const [newer, older] = [ids.value[at - 1], ids.value[at + 1]];
+  const go = (to: string | undefined): void => {
+    if (to !== undefined) console.replace({ kind: "finding", of: of.kind, name, id: to });
+  };
+  // A button that is switched off would lose the focus: it stays, and does nothing.
+  return (
+    <nav class="finding-steps" aria-label="Findings">
+      <button type="button" class="small" aria-disabled={newer === undefined} onClick={() => go(newer)}>
+        <Icon of={ChevronLeft} /> Newer
+      </button>
+      <span class="quiet numbers" role="status">
+        {count(at + 1)} of {count(ids.value.length)}
+      </span>
+      <button type="button" class="small" aria-disabled={older === undefined} onClick={() => go(older)}>
+        Older <Icon of={ChevronRight} />
+      </button>
+    </nav>
+  );
+}

@@ -1,0 +1,155 @@
+// An answer to Why: one sentence, the steps from the event to the client, and what holds and what does not.
+
+import { Check, CircleCheck, CircleQuestionMark, CircleX, ListChecks, MapPin, Radar, Smartphone, X, type IconNode } from "lucide";
+import type { DeliveredFeature, Explanation } from "nearcast";
+
+import { Icon } from "../../shared/icon.js";
+import { metres } from "../words.js";
+import { useConsole } from "../context.js";
+import { decisive, filterWords, notes, sentence, type Distance, type FilterWords } from "./words.js";
+
+const MARKS = { yes: [Check, "holds"], no: [X, "does not hold"], unknown: [CircleQuestionMark, "unknown"] } as const;
+
+export function Mark({ mark }: { readonly mark: keyof typeof MARKS }) {
+  const [icon, word] = MARKS[mark];
+  return (
+    <span class={`sign ${mark}`} role="img" aria-label={word}>
+      <Icon of={icon} size={14} />
+    </span>
+  );
+}
+
+export function Answer({
+  explanation,
+  client,
+  subscription,
+  event,
+}: {
+  readonly explanation: Explanation;
+  readonly client: string;
+  readonly subscription: string;
+  readonly event: DeliveredFeature | undefined;
+}) {
+  const console = useConsole();
+  const { matched } = explanation;
+  const filter = decisive(explanation);
+  return (
+    <div class="answer" data-matched={matched}>
+      <div class={`verdict ${matched ? "good" : "bad"}`}>
+        <Icon of={matched ? CircleCheck : CircleX} size={22} />
+        <p>
+          <bdi>{sentence(explanation, client)}</bdi>
+        </p>
+      </div>
+      {filter !== undefined && <Steps {...filterWords(filter)} matched={matched} client={client} />}
+      {explanation.filters.map(filterWords).map((each, index) => (
+        <FilterPart key={index} words={each} number={explanation.filters.length > 1 ? index + 1 : undefined} />
+      ))}
+      {notes(explanation).map((note) => (
+        <p key={note} class="quiet">
+          {note}
+        </p>
+      ))}
+      <p class="quiet">
+        By subscription <bdi>{subscription}</bdi> of{" "}
+        <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
+          <bdi>{client}</bdi>
+        </button>{" "}
+        as things stand now{event === undefined ? "" : ", as if the event were published now"}.
+      </p>
+    </div>
+  );
+}
+
+/** The way of the event: each step is taken, or it is where the event stops. */
+function Steps({ area, nearest, constraints, conditionHolds: met, matched, client }: FilterWords & { readonly client: string }) {
+  const inArea = area.mark === "yes" && nearest?.mark !== "no";
+  const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean])[] = [
+    [MapPin, "Event", true],
+    [Radar, "Area", inArea],
+    [ListChecks, constraints.length === 0 ? "No condition" : "Conditions", met],
+    [Smartphone, client, matched],
+  ];
+  return (
+    <ol class="steps" aria-hidden="true">
+      {steps.map(([icon, label, taken], index) => (
+        <li key={index} class={taken && steps.slice(0, index).every(([, , before]) => before) ? "taken" : taken ? "open" : "stopped"}>
+          <span class="stop">
+            <Icon of={icon} size={18} />
+            {index > 0 && (
+              <span class="tick">
+                <Icon of={taken ? Check : X} size={10} />
+              </span>
+            )}
+          </span>
+          <bdi>{label}</bdi>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function FilterPart({ words, number }: { readonly words: FilterWords; readonly number: number | undefined }) {
+  const { matched, area, nearest, constraints } = words;
+  return (
+    <section class="filter">
+      {number !== undefined && (
+        <h4>
+          Filter {number} {matched ? "takes it" : "does not take it"}
+        </h4>
+      )}
+      <ul>
+        <li class={area.mark}>
+          <Mark mark={area.mark} />
+          <div>
+            <span>{area.text}</span>
+            {area.distance !== undefined && <Gauge {...area.distance} />}
+          </div>
+        </li>
+        {nearest !== undefined && (
+          <li class={nearest.mark}>
+            <Mark mark={nearest.mark} />
+            <span>{nearest.text}</span>
+          </li>
+        )}
+        {constraints.map(({ mark, constraint, label, value, reason }, at) => (
+          <li key={at} class={mark}>
+            <Mark mark={mark} />
+            <div>
+              <span class="saw">
+                <span>
+                  <bdi>{label}</bdi> <strong>{<bdi>{value}</bdi>}</strong>
+                </span>
+                <code>
+                  <bdi>{constraint}</bdi>
+                </code>
+              </span>
+              {mark !== "yes" && <bdi class="quiet">{reason}</bdi>}
+            </div>
+          </li>
+        ))}
+        {constraints.length === 0 && (
+          <li class="yes">
+            <Mark mark="yes" />
+            <span>No condition: any properties will do.</span>
+          </li>
+        )}
+      </ul>
+    </section>
+  );
+}
+
+/** The distance on a scale that ends at the larger of the distance and the radius. */
+function Gauge({ distance_m, radius_m }: Distance) {
+  const most = Math.max(distance_m, radius_m) * 1.08;
+  const part = (value: number): string => `${((100 * value) / (most || 1)).toFixed(1)}%`;
+  return (
+    <span class={`gauge ${distance_m <= radius_m ? "good" : "bad"}`} aria-hidden="true">
+      <span class="allowed" style={{ width: part(radius_m) }} />
+      <span class="far" style={{ left: part(distance_m) }} />
+      <span class="limit" style={{ left: part(radius_m) }}>
+        {metres(radius_m)}
+      </span>
+    </span>
+  );
+}
