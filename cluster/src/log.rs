@@ -105,7 +105,8 @@ pub enum ReadError {
 /// beginning alone. A record is acknowledged when a majority of the replicas has it.
 ///
 /// The first request over another connection than that of the request before, of whichever kind, is answered as unavailable:
-/// the log may have lost records in between, and its client has to look before it appends.
+/// the log may have lost records in between, and its client has to look before it appends. An answer to an append or a read
+/// that comes over another connection than its request went counts as none.
 ///
 /// A log that breaks its promise went back: records that it acknowledged are gone. No single request tells, so this is
 /// not an error of a log; [`Chain`](crate::ledger::Chain) finds it by what it knows of earlier records.

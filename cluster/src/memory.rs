@@ -83,7 +83,8 @@ impl Records {
     /// Reads up to the record `last`, which is where a replica ends.
     pub(crate) fn read(&self, from: u64, last: u64, bytes: usize) -> Result<Vec<Stored>, ReadError> {
         let first = self.first();
-        if from < first && first <= last {
+        // A replica that is behind may not have what begins the log.
+        if from < first && (first <= last || last == self.last) {
             return Err(ReadError::TooOld { first });
         }
         let skipped = usize::try_from(from.saturating_sub(first)).unwrap_or(usize::MAX);

@@ -224,10 +224,11 @@ impl World {
         let left = state.history.len() - gone.len();
         state.history.truncate(left);
         state.clients.iter_mut().for_each(|client| client.connection += 1);
-        // An acknowledgement over a connection that is gone is none.
-        let is_acknowledgement =
-            |event: &Event| matches!(event, Event::Answer { answer: Answer::Append(Ok(_)), .. });
-        state.planned.retain(|_, event| !is_acknowledgement(event));
+        // What was answered over a connection that is gone does not arrive.
+        state.planned.retain(|_, event| match event {
+            Event::Answer { answer, .. } => answer.is_refusal(),
+            Event::Arrive(_) => true,
+        });
         gone
     }
 
@@ -404,6 +405,17 @@ impl Request {
             Self::Read { .. } => Answer::Read(Err(ReadError::Unavailable { why })),
             Self::Truncate { .. } => Answer::Truncate(Err(ReadError::Unavailable { why })),
             Self::Bounds => Answer::Bounds(Err(ReadError::Unavailable { why })),
+        }
+    }
+}
+
+impl Answer {
+    fn is_refusal(&self) -> bool {
+        match self {
+            Self::Append(outcome) => outcome.is_err(),
+            Self::Read(outcome) => outcome.is_err(),
+            Self::Truncate(outcome) => outcome.is_err(),
+            Self::Bounds(outcome) => outcome.is_err(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! - Appends expect the *stream's* last sequence, which the stream's leader holds against appends that are under way, too.
 //! - Records are read through an ordered consumer of the whole stream, from a sequence on. It is made anew after each
 //!   failure, and when it has been silent for long.
-//! - The first request after the client has connected again is answered as unavailable, and an acknowledgement that comes over another
+//! - The first request after the client has connected again is answered as unavailable, and an answer that comes over another
 //!   connection than its request went counts as none.
 //!
 //! [`demands::check`] sees at the start whether the servers keep what they acknowledge.
@@ -178,9 +178,9 @@ impl Log for JetStream {
         let connects = self.connection().map_err(unavailable)?;
         let is_fit =
             |tail: &Tail| tail.next == from && tail.connects == connects && tail.heard_at.elapsed() < SILENCE;
-        let mut tail = match tail.filter(is_fit) {
-            Some(tail) => tail,
-            None => self.attach(from, connects).await?,
+        let (mut tail, is_new) = match tail.filter(is_fit) {
+            Some(tail) => (tail, false),
+            None => (self.attach(from, connects).await?, true),
         };
         let (mut records, mut read, mut pending) = (Vec::new(), 0, None);
         while (records.len() < 2 || read < bytes) && pending != Some(0) {
@@ -189,7 +189,9 @@ impl Log for JetStream {
                 Err(_) if pending.is_none() => break,
                 Ok(Some(Err(error))) if records.is_empty() => return Err(unavailable(error)),
                 // The next read makes the consumer anew, and tells.
-                Ok(Some(Err(_)) | None) | Err(_) => return Ok(records),
+                Ok(Some(Err(_)) | None) | Err(_) if self.is_still(connects) => return Ok(records),
+                Ok(Some(Err(error))) => return Err(unavailable(error)),
+                Ok(None) | Err(_) => return Err(unavailable("the consumer is gone")),
             };
             let info = message.info().map_err(unavailable)?;
             if info.stream_sequence != tail.next {
@@ -200,6 +202,16 @@ impl Log for JetStream {
             (tail.next, tail.heard_at) = (tail.next + 1, Instant::now());
             read += message.payload.len();
             records.push(Stored { sequence: tail.next - 1, time_us, record: message.message.payload });
+        }
+        // A stream without records does not show where it begins.
+        if is_new && records.is_empty() {
+            let Bounds { first, .. } = self.bounds().await?;
+            if first > from {
+                return Err(ReadError::TooOld { first });
+            }
+        }
+        if !self.is_still(connects) {
+            return Err(unavailable("the connection is another one"));
         }
         *place = Some(tail);
         Ok(records)

@@ -226,10 +226,14 @@ impl<S: State> Standby<S> {
 
     fn read(&mut self, now: Duration, records: &[Stored]) {
         let last = self.last();
-        if let Some(known) = last.filter(|_| self.has_to_look_back && records.is_empty()) {
+        // A log from which something was truncated is never empty, for its owner keeps its snapshots.
+        let is_missing = if last.is_some() { self.has_to_look_back } else { !self.follower.is_new() };
+        if is_missing && records.is_empty() {
             let missing_since = *self.missing_since.get_or_insert(now);
             if now.saturating_sub(missing_since) >= self.timing.missing {
-                self.failed = Some(ChainError::WentBack { known }.into());
+                let went_back = |known| ChainError::WentBack { known }.into();
+                let no_snapshot = FollowError::NoSnapshot { first: self.follower.begin() };
+                self.failed = Some(last.map_or(no_snapshot, went_back));
             }
             self.next_at = now + self.timing.retry;
             return;

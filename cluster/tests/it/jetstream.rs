@@ -206,6 +206,11 @@ fn a_stream_is_a_log() {
         log.truncate(marker + 5).await.unwrap();
         assert_eq!(log.bounds().await, Ok(Bounds { first: marker + 5, last: marker + 20 }));
         assert_eq!(other.read(marker, 1).await, Err(ReadError::TooOld { first: marker + 5 }));
+        log.truncate(marker + 21).await.unwrap();
+        let gone = marker + 21;
+        assert_eq!(log.bounds().await, Ok(Bounds { first: gone, last: gone - 1 }));
+        assert_eq!(other.read(1, 1).await, Err(ReadError::TooOld { first: gone }));
+        assert_eq!(other.read(gone, 1).await, Ok(Vec::new()));
         let large = Append { expected: None, id: "large".to_owned(), record: vec![0; 2 << 20].into() };
         assert!(matches!(log.append(large).await, Err(AppendError::TooLarge { .. })));
     });

@@ -308,6 +308,24 @@ fn a_snapshot_that_its_owner_did_not_end_is_passed_over() {
 }
 
 #[test]
+fn a_log_that_went_back_behind_its_snapshots_is_told() {
+    // The log has nothing left, or rows without a snapshot of what is before them.
+    for is_empty in [true, false] {
+        let log = Memory::new();
+        let mut writer = owner(&log);
+        push(&mut writer, &log, &[b"1"]);
+        push(&mut writer, &log, &[b"2"]);
+        now(log.truncate(if is_empty { 4 } else { 3 })).unwrap();
+        let mut standby = standby("b", 2);
+        follow(&mut standby, &log, START);
+        assert_eq!(standby.status(), Status::Following);
+        see_nobody(&mut standby, &log, START, 20);
+        let Status::Failed(error) = standby.status() else { panic!("{:?}", standby.status()) };
+        assert_eq!(*error, FollowError::NoSnapshot { first: if is_empty { 4 } else { 3 } });
+    }
+}
+
+#[test]
 fn a_row_that_the_state_refuses_stops_a_standby() {
     let log = Memory::new();
     push(&mut owner(&log), &log, &[b"1", b"wrong"]);

@@ -223,7 +223,7 @@ impl Node {
                     state.apply(number, &row)?;
                 }
                 if let Some(end) = writer.end() {
-                    judge.ended(writer.last(), end)?;
+                    judge.ended(end)?;
                     if let End::Refused(error) = end {
                         return Err(error.to_string());
                     }
