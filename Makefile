@@ -29,9 +29,6 @@ $(PAGES): clients/web/node_modules/.installed $(PAGES_SOURCES)
 demo: web ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
 
-# What is not on by default and is tested all the same.
-FEATURES := --features nearcast-cluster/jetstream
-
 # Most tests wait for a broker more than they compute.
 TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
@@ -39,7 +36,7 @@ test: web ## Run every test
 	@PATH=$$PATH:/usr/sbin; for tool in curl jq pgrep script swipl mosquitto nats-server; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
 		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends \
 			bsdutils curl jq procps swi-prolog-nox mosquitto nats-server; } # what the documents have one type, and the peers of rules and of the load
-	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(TEST_THREADS)} $(CARGO) test --workspace --locked $(FEATURES)
+	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(TEST_THREADS)} $(CARGO) test --workspace --locked
 	@echo "The clients' tests: two programs at a time, each of which reports when it is done; three to four minutes"
 	$(MAKE) --jobs 2 --output-sync=target web-test typescript-test python-test contract-test api-test
 
@@ -50,7 +47,7 @@ full-disk-test: web ## Run the broker on disks that are full; needs root, for it
 # after that nothing is built, while `--package broker` would build forty crates and the broker once more.
 .PHONY: program
 program:
-	$(CARGO) build --locked --workspace $(FEATURES) --bin nearcast --example first
+	$(CARGO) build --locked --workspace --bin nearcast --example first
 
 api-test: program ## Hold answers against the OpenAPI document, and make clients of it; needs python3, node, and the network once
 	broker/tests/openapi/run target/debug/nearcast target/openapi
@@ -82,8 +79,8 @@ gpu-test: ## Run the GPU engines on this machine's CUDA devices: 10^8 pairs each
 
 check: ## Formatting, lints and documentation, warnings refused
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- --deny warnings
-	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked $(FEATURES)
+	$(CARGO) clippy --workspace --all-targets --locked -- --deny warnings
+	RUSTDOCFLAGS="--deny warnings" $(CARGO) doc --workspace --no-deps --document-private-items --locked
 	$(MAKE) python-check typescript-check web-check
 
 .PHONY: dist dist-test
@@ -112,7 +109,7 @@ micro: ## Run the micro-benchmarks, a minute or two; ARGS="condition" for those 
 	$(CARGO) bench --locked --package benches --bench '*' -- --min-time 1 $(ARGS)
 
 soak: ## The long form of the randomised tests, hours: 10^9 event and filter pairs, 1,000 kills, 200 power losses, every bit, a storm of 5,000, 10,000 simulated clusters
-	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release $(FEATURES)
+	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release
 
 # What is made up goes to fuzz/found, and what fails to fuzz/artifacts; seeds that the tests run are in fuzz/corpus.
 FOR ?= 60s
