@@ -1,10 +1,12 @@
 //! What appending to a stream with three replicas costs, and what reading a record does. Starts three NATS servers on this machine.
 //!
-//! `cargo run --release -p nearcast-cluster --features jetstream --example appends -- FOLDER [SECONDS]`: the servers store in
+//! `cargo run --release -p nearcast-cluster --example appends -- FOLDER [SECONDS]`: the servers store in
 //! the folder, on a disk or in memory (`/dev/shm`).
 
 #[path = "../tests/nats/mod.rs"]
 mod nats;
+#[path = "../tests/nats/clients.rs"]
+mod nats_clients;
 
 use std::hint::black_box;
 use std::path::Path;

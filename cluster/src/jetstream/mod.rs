@@ -8,6 +8,7 @@
 //!
 //! [`demands::check`] sees at the start whether the servers keep what they acknowledge.
 
+mod access;
 pub mod demands;
 mod members;
 
@@ -26,6 +27,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::log::{Append, AppendError, Appended, Bounds, Log, ReadError, Stored};
 use crate::record::RECORD_BYTES_MAX;
+pub use access::{Access, AccessError};
 use demands::DemandError;
 pub use members::{Members, MembersError};
 

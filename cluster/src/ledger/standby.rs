@@ -93,6 +93,19 @@ impl<S: State> Standby<S> {
         self.follower.is_whole()
     }
 
+    /// The sequence of the record that the state began with. Where the log begins behind it by now, the state may have more than the log
+    /// has, and a new standby has what the log has.
+    #[must_use]
+    pub fn begin(&self) -> u64 {
+        self.follower.begin()
+    }
+
+    /// Ends following, and gives back the state.
+    #[must_use]
+    pub fn into_state(self) -> S {
+        self.follower.into_state()
+    }
+
     /// The ledger's owner, as far as it has been read.
     #[must_use]
     pub fn owner(&self) -> Option<&Owner> {

@@ -36,6 +36,8 @@ pub struct Writer {
     waiting_bytes: usize,
     flight: Option<Flight>,
     snapshot: Option<Snapshot>,
+    /// Why the last snapshot was given up, if so.
+    snapshot_fault: Option<String>,
     /// From where on the log has the rows that the last complete snapshot does not have.
     snapshot_start: Option<u64>,
     /// Up to where the log is to be truncated.
@@ -132,6 +134,9 @@ pub enum SnapshotError {
     },
 }
 
+/// Parts of a snapshot.
+type Chunks = Box<dyn Iterator<Item = Result<Vec<u8>, String>> + Send>;
+
 #[derive(Debug)]
 struct Waiting {
     row: Vec<u8>,
@@ -171,7 +176,7 @@ struct Snapshot {
     index: u32,
     /// The next part, and those behind it: a part is known to be the last when it is written.
     next: Vec<u8>,
-    chunks: Box<dyn Iterator<Item = Vec<u8>> + Send>,
+    chunks: Chunks,
     /// Whether rows go first this time: they and a snapshot take turns.
     is_rows_turn: bool,
 }
@@ -209,6 +214,7 @@ impl Writer {
             waiting_bytes: 0,
             flight: None,
             snapshot: None,
+            snapshot_fault: None,
             snapshot_start,
             truncation: None,
             is_truncating: false,
@@ -281,14 +287,15 @@ impl Writer {
     }
 
     /// Begins a snapshot: `chunks` are the state after `row`, the last row that is committed, in parts of at most [`ROW_BYTES_MAX`]
-    /// bytes. Its parts and rows take turns. When all are committed, the log is truncated up to the snapshot before.
+    /// bytes. Its parts and rows take turns. When all are committed, the log is truncated up to the snapshot before. A part that is an
+    /// error ends it, and what the ledger has of it is passed over: [`Writer::take_snapshot_fault`].
     ///
     /// # Errors
     /// Any [`SnapshotError`].
     pub fn snapshot(
         &mut self,
         row: u64,
-        mut chunks: impl Iterator<Item = Vec<u8>> + Send + 'static,
+        mut chunks: impl Iterator<Item = Result<Vec<u8>, String>> + Send + 'static,
     ) -> Result<(), SnapshotError> {
         if let Some(end) = &self.end {
             return Err(SnapshotError::Ended(end.clone()));
@@ -299,10 +306,28 @@ impl Writer {
         if row != self.committed {
             return Err(SnapshotError::OtherRow { row, committed: self.committed });
         }
-        let (start, next) = (self.last.sequence + 1, chunks.next().unwrap_or_default());
+        let start = self.last.sequence + 1;
+        let next = match chunks.next().unwrap_or(Ok(Vec::new())) {
+            Ok(next) => next,
+            Err(fault) => {
+                self.snapshot_fault = Some(fault);
+                return Ok(());
+            }
+        };
         let chunks = Box::new(chunks);
         self.snapshot = Some(Snapshot { row, start, index: 0, next, chunks, is_rows_turn: false });
         Ok(())
+    }
+
+    /// Why the last snapshot was given up, once.
+    pub fn take_snapshot_fault(&mut self) -> Option<String> {
+        self.snapshot_fault.take()
+    }
+
+    /// Whether nothing waits, and nothing is under way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.flight.is_none() && self.waiting.is_empty() && self.snapshot.is_none()
     }
 
     /// Whether a snapshot is being written.
@@ -374,7 +399,13 @@ impl Writer {
         let made = match &mut self.snapshot {
             Some(snapshot) if !(is_rows_turn && has_rows) => {
                 let bytes = std::mem::take(&mut snapshot.next);
-                let following = snapshot.chunks.next();
+                let following = match snapshot.chunks.next().transpose() {
+                    Ok(following) => following,
+                    Err(fault) => {
+                        (self.snapshot, self.snapshot_fault) = (None, Some(fault));
+                        return None;
+                    }
+                };
                 let chunk = Chunk {
                     member: &self.member,
                     row: snapshot.row,

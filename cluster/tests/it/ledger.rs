@@ -254,7 +254,7 @@ fn a_chain_refuses_another_record_in_place_of_the_next() {
 fn a_log_is_truncated_up_to_the_last_snapshot_but_one_and_read_from_there() {
     let log = Memory::new();
     let mut writer = owner(&log);
-    let chunks = |rows: &[&[u8]]| rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>().into_iter();
+    let chunks = |rows: &[&[u8]]| rows.iter().map(|row| Ok(row.to_vec())).collect::<Vec<_>>().into_iter();
     push(&mut writer, &log, &[b"1", b"2"]);
     let error = writer.snapshot(1, chunks(&[b"1"])).unwrap_err();
     assert_eq!(error, SnapshotError::OtherRow { row: 1, committed: 2 });
@@ -284,11 +284,30 @@ fn a_log_is_truncated_up_to_the_last_snapshot_but_one_and_read_from_there() {
 }
 
 #[test]
+fn a_snapshot_that_cannot_be_read_to_its_end_is_given_up() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    let parts = [Ok(b"x".to_vec()), Ok(b"y".to_vec()), Err("the disk is gone".to_owned())];
+    writer.snapshot(1, parts.into_iter()).unwrap();
+    push(&mut writer, &log, &[b"2"]);
+    assert!(!writer.is_writing_snapshot() && writer.is_idle());
+    assert_eq!(writer.take_snapshot_fault().as_deref(), Some("the disk is gone"));
+    // What there is of it counts for nothing, and the next one does not truncate as if it did.
+    writer.snapshot(2, std::iter::once(Ok(b"12".to_vec()))).unwrap();
+    write(&mut writer, &log, START);
+    assert_eq!(bounds(&log).0, 1);
+    let mut standby = standby("b", 2);
+    follow(&mut standby, &log, START);
+    assert_eq!(standby.state().0, [b"1", b"2"]);
+}
+
+#[test]
 fn a_snapshot_that_its_owner_did_not_end_is_passed_over() {
     let log = Memory::new();
     let mut writer = owner(&log);
     push(&mut writer, &log, &[b"1"]);
-    writer.snapshot(1, [b"x".to_vec(), b"y".to_vec()].into_iter()).unwrap();
+    writer.snapshot(1, [Ok(b"x".to_vec()), Ok(b"y".to_vec())].into_iter()).unwrap();
     let request = writer.poll(START).unwrap();
     writer.answer(START, now(request.make(&log)));
     let mut standby = standby("b", 2);
@@ -297,7 +316,7 @@ fn a_snapshot_that_its_owner_did_not_end_is_passed_over() {
     let (mut writer, state) = standby.into_writer().unwrap();
     assert_eq!(state.0, [b"1"]);
     for snapshot in 0..2_u8 {
-        writer.snapshot(1, std::iter::once(b"1".to_vec())).unwrap();
+        writer.snapshot(1, std::iter::once(Ok(b"1".to_vec()))).unwrap();
         push(&mut writer, &log, &[]);
         assert_eq!(bounds(&log).0, if snapshot == 0 { 1 } else { 5 });
     }

@@ -8,6 +8,9 @@ mod ledger;
 #[cfg(feature = "jetstream")]
 #[path = "../nats/mod.rs"]
 mod nats;
+#[cfg(feature = "jetstream")]
+#[path = "../nats/clients.rs"]
+mod nats_clients;
 mod records;
 mod simulation;
 

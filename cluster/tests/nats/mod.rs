@@ -1,16 +1,17 @@
-//! Three NATS servers on this machine, for the tests and the example.
+//! NATS servers on this machine, for the tests, the example, and the tests of the broker.
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use async_nats::{Client, ConnectOptions};
-
-/// The name and password of a client, and of a user of the system account.
-const USER: (&str, &str) = ("nearcast", "nearcast");
-const SYSTEM: (&str, &str) = ("system", "system");
+/// The name and password of a client.
+pub(crate) const USER: (&str, &str) = ("nearcast", "nearcast");
+/// The name and password of a user of the system account.
+pub(crate) const SYSTEM: (&str, &str) = ("system", "system");
 
 /// Servers that end with it.
 pub(crate) struct Servers {
@@ -21,12 +22,15 @@ pub(crate) struct Servers {
 struct Server {
     child: Child,
     port: u16,
+    /// Where it says whether it is well.
+    monitor: u16,
 }
 
 /// Installs the server, once, and says where it is.
 pub(crate) fn program() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let installed = Command::new(here.join("tests/nats/install")).arg(here.join("../target/nats")).output();
+    let installed =
+        Command::new(here.join("../cluster/tests/nats/install")).arg(here.join("../target/nats")).output();
     let installed = installed.expect("bash installs the server");
     assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
     PathBuf::from(String::from_utf8(installed.stdout).expect("a path").trim())
@@ -37,17 +41,18 @@ impl Servers {
     pub(crate) fn start(folder: &Path, count: usize, sync_interval: &str) -> Self {
         // All are held at the same time, so that they differ.
         let held: Vec<_> =
-            (0..2 * count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+            (0..3 * count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
         let ports: Vec<_> = held.iter().map(|held| held.local_addr().expect("an address").port()).collect();
         drop(held);
-        let (clients, routes) = ports.split_at(count);
+        let (clients, rest) = ports.split_at(count);
+        let (routes, monitors) = rest.split_at(count);
         let urls: Vec<_> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
         let (user, system) = (USER, SYSTEM);
-        for (at, (client, route)) in clients.iter().zip(routes).enumerate() {
+        for (at, ((client, route), monitor)) in clients.iter().zip(routes).zip(monitors).enumerate() {
             let cluster =
                 format!("cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}] }}", urls.join(", "));
             let config = format!(
-                "server_name: n{at}\nlisten: 127.0.0.1:{client}\n\
+                "server_name: n{at}\nlisten: 127.0.0.1:{client}\nhttp: 127.0.0.1:{monitor}\n\
                  jetstream {{ store_dir: \"{}\", sync_interval: {sync_interval} }}\n\
                  accounts {{\n  SYS {{ users: [{{ user: {}, password: {} }}] }}\n  \
                  N {{ jetstream: enabled, users: [{{ user: {}, password: {} }}] }}\n}}\nsystem_account: SYS\n{}\n",
@@ -61,9 +66,9 @@ impl Servers {
             fs::write(folder.join(format!("n{at}.conf")), config).expect("a configuration");
         }
         let mut servers = Self { folder: folder.to_owned(), servers: Vec::new() };
-        for (at, port) in clients.iter().enumerate() {
+        for (at, (port, monitor)) in clients.iter().zip(monitors).enumerate() {
             let child = servers.spawn(at);
-            servers.servers.push(Server { child, port: *port });
+            servers.servers.push(Server { child, port: *port, monitor: *monitor });
         }
         servers
     }
@@ -75,31 +80,10 @@ impl Servers {
         server.stdout(Stdio::null()).stderr(log.expect("a log")).spawn().expect("a server")
     }
 
-    /// A client that may be connected to any of them, and connects again.
-    pub(crate) async fn client(&self) -> Client {
-        self.connect(USER).await
-    }
-
-    /// A user of the system account.
-    pub(crate) async fn system(&self) -> Client {
-        self.connect(SYSTEM).await
-    }
-
-    async fn connect(&self, user: (&str, &str)) -> Client {
-        let urls: Vec<_> =
-            self.servers.iter().map(|server| format!("nats://127.0.0.1:{}", server.port)).collect();
-        let options = || {
-            let options = ConnectOptions::with_user_and_password(user.0.to_owned(), user.1.to_owned());
-            options.reconnect_delay_callback(|_| Duration::from_millis(50))
-        };
-        let begun = Instant::now();
-        loop {
-            match options().connect(urls.clone()).await {
-                Ok(client) => return client,
-                Err(error) => assert!(begun.elapsed() < Duration::from_secs(60), "{error}"),
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+    /// The servers' addresses, with commas between, for one of the [`USER`]s.
+    pub(crate) fn addresses(&self, (name, password): (&str, &str)) -> String {
+        let address = |server: &Server| format!("nats://{name}:{password}@127.0.0.1:{}", server.port);
+        self.servers.iter().map(address).collect::<Vec<_>>().join(",")
     }
 
     /// Kills the server of that name, as `kill -9` does.
@@ -111,10 +95,25 @@ impl Servers {
         at
     }
 
-    /// Starts a server again that was killed.
+    /// Starts a server again that was killed, and waits until it has what the others have.
     #[cfg_attr(not(test), expect(dead_code, reason = "the example kills no server"))]
     pub(crate) fn restart(&mut self, at: usize) {
         self.servers[at].child = self.spawn(at);
+        let begun = Instant::now();
+        while !self.is_well(at) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "server {at} does not come back");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn is_well(&self, at: usize) -> bool {
+        let mut answer = String::new();
+        let mut ask = || {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.servers[at].monitor))?;
+            stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n")?;
+            stream.read_to_string(&mut answer)
+        };
+        ask().is_ok() && answer.contains(" 200 ")
     }
 }
 

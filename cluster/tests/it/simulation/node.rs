@@ -147,7 +147,7 @@ impl Node {
     pub(super) fn snapshot(&mut self) {
         if let Role::Active { writer, state, .. } = &mut self.role {
             // One may be under way.
-            let _ = writer.snapshot(state.rows, state.chunks());
+            let _ = writer.snapshot(state.rows, state.chunks().map(Ok));
         }
     }
 
