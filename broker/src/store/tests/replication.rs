@@ -105,7 +105,7 @@ fn who_takes_over_has_what_the_owner_had() {
         let (ledger, mut memory) = (Recorder::default(), Memory::new(seed));
         ledger.records().faults = Some(StdRng::seed_from_u64(seed));
         let mut dir = TempDir::new().expect("a folder");
-        let (mut store, _) = open(member(dir.path(), &[]), &ledger, 20_000);
+        let (mut store, _) = open(member(dir.path(), &[]), &ledger, 2_000);
         for step in 0..150 {
             let mut batch = memory.batch(&store);
             if memory.random.random_bool(0.02) {
@@ -134,7 +134,7 @@ fn who_takes_over_has_what_the_owner_had() {
                 if memory.random.random_bool(0.5) {
                     dir = TempDir::new().expect("a folder");
                 }
-                let (again, recovered) = open(member(dir.path(), &records), &ledger, 20_000);
+                let (again, recovered) = open(member(dir.path(), &records), &ledger, 2_000);
                 assert_eq!(Model::of(&recovered), memory.model, "seed {seed}, step {step}, from a snapshot");
                 assert_eq!(recovered.dealing, dealing);
                 memory.take_up(recovered);
