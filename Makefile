@@ -108,7 +108,7 @@ bench-all: ## Every bench program, many minutes; ARGS="--quick" for a look
 micro: ## Run the micro-benchmarks, a minute or two; ARGS="condition" for those with that in their name
 	$(CARGO) bench --locked --package benches --bench '*' -- --min-time 1 $(ARGS)
 
-soak: ## The long form of the randomised tests, hours: 10^9 event and filter pairs, 1,000 kills, 200 power losses, every bit, a storm of 5,000
+soak: ## The long form of the randomised tests, hours: 10^9 event and filter pairs, 1,000 kills, 200 power losses, every bit, a storm of 5,000, 10,000 simulated clusters
 	NEARCAST_SOAK=1 $(CARGO) test --workspace --locked --release
 
 # What is made up goes to fuzz/found, and what fails to fuzz/artifacts; seeds that the tests run are in fuzz/corpus.

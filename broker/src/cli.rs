@@ -179,6 +179,9 @@ pub struct Settings {
     /// Folder for what outlives the broker [store.data]
     #[arg(long, value_name = "DIR")]
     pub data: Option<String>,
+    /// NATS servers over which brokers stand in for each other, with commas between [cluster.nats]
+    #[arg(long, value_name = "URLS")]
+    pub cluster: Option<String>,
     /// When it is forced to disk [store.fsync]
     #[arg(long)]
     pub fsync: Option<Fsync>,
@@ -219,6 +222,7 @@ impl Settings {
             ("server.engine", self.engine.and_then(name)),
             ("server.shards", self.shards.map(Value::from)),
             ("store.data", text(&self.data)),
+            ("cluster.nats", text(&self.cluster)),
             ("store.fsync", self.fsync.and_then(name)),
             ("auth.mode", text(&self.auth.first().cloned())),
             ("auth.issuer", text(&self.auth.get(1).cloned())),

@@ -10,7 +10,7 @@ use anyhow::Context as _;
 use broker::cli::{Checks, Cli, Command, Groups, Routes, Rules, Settings, TokenArguments};
 use broker::config::{self, LogFormat, Sources};
 use broker::demo::{self, DemoArguments};
-use broker::{Config, Grant, Issued, Resources, Stage, dry_run, maintenance, open_files};
+use broker::{Config, Grant, Issued, Resources, Stage, SteppedDown, dry_run, maintenance, open_files};
 use clap::{CommandFactory as _, Parser as _};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -75,6 +75,9 @@ fn announce(url: &str, stage: Stage<'_>) {
                 "nearcast reads {data} back; until that is done, {url} answers 503, and at /readyz how far it is"
             )
         }
+        Stage::Standby { name } => {
+            format!("nearcast follows cluster {name} as a standby; until it takes over, {url} answers 503")
+        }
         Stage::Ready if nearcast_web::built() => {
             // Of all addresses, the one that a browser on this machine can open.
             let reached = url.replace("://0.0.0.0:", "://localhost:").replace("://[::]:", "://localhost:");
@@ -110,7 +113,26 @@ fn serve(settings: &Settings) -> anyhow::Result<()> {
     });
     // A stop does not wait until data is read that nobody will ask for any more.
     runtime.shutdown_background();
-    served
+    match served {
+        Err(error) if error.is::<SteppedDown>() => begin_anew(error),
+        served => served,
+    }
+}
+
+/// Begins anew as a standby, in the place of this process: nothing of what it knew can get into what comes then.
+#[cfg(unix)]
+fn begin_anew(why: anyhow::Error) -> anyhow::Result<()> {
+    use std::os::unix::process::CommandExt as _;
+    let program = std::env::current_exe()?;
+    tracing::warn!(why = format!("{why:#}"), "begins anew as a standby");
+    let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).exec();
+    Err(why.context(format!("the program cannot begin anew: {error}")))
+}
+
+/// Where a process cannot be replaced, whoever watches over it starts it again.
+#[cfg(not(unix))]
+fn begin_anew(why: anyhow::Error) -> anyhow::Result<()> {
+    Err(why)
 }
 
 /// Says why nothing listens there, and what else to try where somebody else does.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use axum::http::Uri;
 use axum::http::uri::Scheme;
+use cluster::jetstream::Access;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::Condition;
 use matcher::condition::text::TEXT_BYTES_MAX;
@@ -22,6 +23,9 @@ const ROUND_M_MAX: u64 = 1_000_000;
 /// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
 const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 
+/// It is a part of names in NATS.
+const CLUSTER_NAME_BYTES_MAX: usize = 64;
+
 /// Four weeks: no push service keeps a message longer.
 const PUSH_S_MAX: u64 = 2_419_200;
 /// Each holds an event.
@@ -39,6 +43,38 @@ const HEAD_BYTES_MIN: usize = 8_192;
 const PAGE_BYTES_MIN: u64 = 8 << 20;
 
 impl Config {
+    fn cluster_faults(&self) -> Vec<String> {
+        let config::Cluster { nats, system_nats, name, replicas, .. } = &self.cluster;
+        let mut faults = Vec::new();
+        if !self.cluster.is_set() {
+            return faults;
+        }
+        if self.store.data.is_empty() {
+            faults.push(
+                "cluster.nats is set, and store.data is not: name a folder for the copy of the cluster's data"
+                    .to_owned(),
+            );
+        }
+        for (key, servers) in [("cluster.nats", nats), ("cluster.system_nats", system_nats)] {
+            let access = Access { servers: servers.clone(), ..Access::default() };
+            if !servers.is_empty()
+                && let Err(error) = access.addresses()
+            {
+                faults.push(format!("{key}: {error}"));
+            }
+        }
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+        if name.is_empty() || name.len() > CLUSTER_NAME_BYTES_MAX || !name.bytes().all(is_letter) {
+            faults.push(format!(
+                "cluster.name {name:?} is not 1 to {CLUSTER_NAME_BYTES_MAX} letters, digits, - and _"
+            ));
+        }
+        if ![1, 3, 5].contains(replicas) {
+            faults.push(format!("cluster.replicas {replicas} is not 1, 3 or 5"));
+        }
+        faults
+    }
+
     /// All values that cannot be used.
     #[must_use]
     pub fn faults(&self) -> Vec<String> {
@@ -68,6 +104,7 @@ impl Config {
         if self.tls.cert.is_empty() != self.tls.key.is_empty() {
             faults.push("tls.cert and tls.key go together: one is set and the other is not".to_owned());
         }
+        faults.extend(self.cluster_faults());
         let config::Telemetry { otlp_endpoint, sample, .. } = &self.telemetry;
         if !otlp_endpoint.is_empty() && !is_collector(otlp_endpoint) {
             // Not shown: somebody may have put a secret into it.

@@ -34,6 +34,7 @@ pub struct Config {
     pub auth: Auth,
     pub tls: Tls,
     pub store: Store,
+    pub cluster: Cluster,
     pub limits: Limits,
     pub quotas: Quotas,
     pub sessions: Sessions,
@@ -140,6 +141,28 @@ pub struct Store {
     pub fsync: Fsync,
     pub fsync_ms: u64,
     pub ack_delay_ms: u64,
+}
+
+/// Section `cluster`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
+pub struct Cluster {
+    pub nats: String,
+    pub credentials: String,
+    pub system_nats: String,
+    pub system_credentials: String,
+    pub ca: String,
+    pub name: String,
+    pub replicas: usize,
+}
+
+impl Cluster {
+    /// Whether the broker is a member of one.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        !self.nats.is_empty()
+    }
 }
 
 /// Key `store.fsync`.

@@ -13,6 +13,8 @@ use wire::{Fault, PROBLEM_PREFIX, Problem};
 
 use super::problems::{self, ProblemKind};
 
+/// Phase of a broker that follows another ([`ApiError::Recovering`]).
+pub(crate) const STANDBY: &str = "standby";
 /// Text of a refusal while the disk is full.
 pub(crate) const FULL: &str = "the disk is full: only removals are taken until there is room";
 
@@ -391,6 +393,10 @@ impl ApiError {
             }
             Self::Full => FULL.to_owned(),
             Self::Stopping => "the broker takes no more requests; ask again when it is back".to_owned(),
+            Self::Recovering { phase: STANDBY, .. } => {
+                "another broker of the cluster is the active one; this one follows, and takes over when that one is gone"
+                    .to_owned()
+            }
             Self::Recovering { phase, done, of } => {
                 format!(
                     "the broker takes up what is on disk ({phase}: {done} of {of}); ask again when it is ready"

@@ -8,6 +8,7 @@ pub(crate) mod completion;
 pub(crate) mod delivery;
 pub(crate) mod error;
 pub(crate) mod event;
+pub(crate) mod lease;
 pub(crate) mod problems;
 pub(crate) mod record;
 pub(crate) mod sent_offsets;

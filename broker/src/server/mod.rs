@@ -7,6 +7,7 @@ mod heads;
 mod recovery;
 mod resources;
 mod stage;
+mod stepped_down;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ use recovery::TakenUp;
 pub use resources::Resources;
 pub use stage::Stage;
 use stage::Tell;
+pub use stepped_down::SteppedDown;
 
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -60,7 +62,8 @@ pub async fn run(listener: TcpListener, config: Config, shutdown: CancellationTo
 /// thread; it should not block.
 ///
 /// # Errors
-/// Settings with faults, data that cannot be read back, a system without threads, and an engine's thread that panics.
+/// Settings with faults, data that cannot be read back, a system without threads, an engine's thread that panics, and [`SteppedDown`] where another
+/// broker of the cluster has become the active one.
 pub async fn run_with(
     listener: TcpListener,
     config: Config,
@@ -111,10 +114,15 @@ pub async fn run_with(
     let deadline = Instant::now() + grace;
     let mut beside = Vec::new();
     let ended = match served {
-        Ok(Some(TakenUp { app, threads, courier, finding })) => {
-            beside.extend(courier.into_iter().chain(finding));
+        Ok(Some(TakenUp { app, threads, courier, finding, owning, ownership })) => {
+            beside.extend(courier.into_iter().chain(finding).chain(owning));
             drain(&app).await;
-            join(&app, threads).await
+            let joined = join(&app, threads).await;
+            let lost = ownership.filter(|ownership| ownership.lost.is_cancelled());
+            joined.and_then(|()| match lost {
+                Some(ownership) => Err(SteppedDown { why: ownership.why().to_owned() }.into()),
+                None => Ok(()),
+            })
         }
         nothing => {
             ending.at_once().await;
@@ -155,7 +163,13 @@ async fn serve(
         // Where there is nothing to be read, who connects at once is not sent away.
         never = &mut accepting, if has_data => match never {},
     };
-    if let Some(TakenUp { app, .. }) = &taken_up {
+    if let Some(TakenUp { app, ownership, .. }) = &taken_up {
+        let lost = async {
+            match ownership {
+                Some(ownership) => ownership.lost.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
         let report = app.shards.report();
         tracing::info!(engine = report.engine(), why = %report, shards = app.shards.count(), "took an engine");
         front.open(http::router(app));
@@ -163,6 +177,7 @@ async fn serve(
         tell(Stage::Ready);
         tokio::select! {
             () = shutdown.cancelled() => {}
+            () = lost => {}
             () = app.shards.one_ended() => {
                 tracing::error!("an engine's thread has ended before its time: the broker stops");
             }

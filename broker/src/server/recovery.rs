@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use matcher::geo::World;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle as Task;
 use tokio_util::sync::CancellationToken;
 
@@ -15,13 +17,14 @@ use super::stage::{Stage, Tell};
 use crate::config::{self, Config};
 use crate::http::App;
 use crate::ingest::feature::FeatureReader;
-use crate::model::error::ApiError;
+use crate::ledger::{self, Ownership};
+use crate::model::error::{ApiError, STANDBY};
 use crate::push::{Forget, Push};
 use crate::routing::Wayfinder;
 use crate::sessions::{Restored, Sessions, Shared};
 use crate::shard::{Command, Shards};
 use crate::shutdown::Ending;
-use crate::store::{Phase, Progress, Recovered, Store};
+use crate::store::{Phase, Progress, Recovered, Store, StoreError};
 
 /// How often it is told how far opening what is on disk has come.
 const TELL_EVERY: Duration = Duration::from_secs(5);
@@ -44,6 +47,9 @@ pub(super) struct TakenUp {
     pub(super) courier: Option<Task<()>>,
     /// What finds areas along routes, likewise.
     pub(super) finding: Option<Task<()>>,
+    /// What appends to the ledger of a cluster, likewise, and whether this broker may.
+    pub(super) owning: Option<Task<()>>,
+    pub(super) ownership: Option<Arc<Ownership>>,
 }
 
 impl Recovery {
@@ -78,7 +84,26 @@ impl Recovery {
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
             .with_zones(authenticator.zones())
             .within(&shared.quotas.live_events, &shared.budget, engines.count());
-        let (store, recovered) = if config.store.data.is_empty() {
+        let (mut owning, mut ownership) = (None, None);
+        let (store, recovered) = if config.cluster.is_set() {
+            self.note(STANDBY, 0, 0);
+            (self.tell)(Stage::Standby { name: &config.cluster.name });
+            let note = |rows| self.note(STANDBY, rows, rows);
+            // This thread may block, as carrying out what the ledger has does.
+            let followed = Handle::current().block_on(ledger::follow(config, shutdown, note))?;
+            let Some((mut owner, replica)) = followed else { return Ok(None) };
+            let owned = owner.ownership();
+            let rows = owner.rows().context("the ledger has one store")?;
+            owning = Some(tokio::spawn(owner.run(ending.ended.clone())));
+            let (store, recovered) = self.opened(&config.store.data, Instant::now(), |tell| {
+                Store::open_replica(replica, rows, config.server.world, tell)
+            })?;
+            store.count_in(shared.metrics.store.clone());
+            shared.health.watch(store.shortage());
+            shared.health.watch_lease(Arc::clone(&owned.lease));
+            ownership = Some(owned);
+            (Some(store), recovered)
+        } else if config.store.data.is_empty() {
             tracing::info!("everything is kept in memory (store.data is empty)");
             (None, Recovered::default())
         } else {
@@ -124,26 +149,39 @@ impl Recovery {
                 watching.watch_slow_streets(&tenant).await;
             }
         });
-        Ok(Some(TakenUp { app, threads, courier, finding }))
+        Ok(Some(TakenUp { app, threads, courier, finding, owning, ownership }))
     }
 
     fn open(&self, settings: &config::Store, world: config::WorldName) -> anyhow::Result<(Store, Recovered)> {
-        let started = Instant::now();
-        let told = Cell::new(started);
         let is_silent = Cell::new(!Store::is_in(Path::new(&settings.data)));
-        let (store, recovered) = Store::open(settings, world, |Progress { phase, done, of }| {
+        self.opened(&settings.data, Instant::now(), |tell| {
+            Store::open(settings, world, |progress| {
+                // Only now, for a directory that cannot be had is never read.
+                if !is_silent.replace(true) {
+                    (self.tell)(Stage::Recovering { data: &settings.data });
+                }
+                tell(progress);
+            })
+        })
+    }
+
+    /// Opens a store, and says how far it is.
+    fn opened(
+        &self,
+        path: &str,
+        started: Instant,
+        open: impl FnOnce(&dyn Fn(Progress)) -> Result<(Store, Recovered), StoreError>,
+    ) -> anyhow::Result<(Store, Recovered)> {
+        let told = Cell::new(started);
+        let (store, recovered) = open(&|Progress { phase, done, of }| {
             self.note(phase.name(), done, of);
-            // Only now, for a directory that cannot be had is never read.
-            if !is_silent.replace(true) {
-                (self.tell)(Stage::Recovering { data: &settings.data });
-            }
             if told.get().elapsed() >= TELL_EVERY {
                 told.set(Instant::now());
-                tracing::info!(path = settings.data, phase = phase.name(), done, of, "opening the data");
+                tracing::info!(path, phase = phase.name(), done, of, "opening the data");
             }
         })?;
         tracing::info!(
-            path = settings.data,
+            path,
             clients = recovered.clients.len(),
             subscriptions = recovered.clients.iter().map(|client| client.subscriptions.len()).sum::<usize>(),
             kept_matches = recovered.clients.iter().map(|client| client.kept.len()).sum::<usize>(),

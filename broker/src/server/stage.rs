@@ -11,6 +11,11 @@ pub enum Stage<'a> {
         /// The directory, `store.data`.
         data: &'a str,
     },
+    /// The broker is a member of a cluster, and follows its ledger until it becomes the active one. Requests are answered 503.
+    Standby {
+        /// The cluster, `cluster.name`.
+        name: &'a str,
+    },
     /// Requests are carried out.
     Ready,
 }

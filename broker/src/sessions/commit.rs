@@ -12,6 +12,7 @@ use crate::model::clock;
 use crate::model::completion::CompletionGuard;
 use crate::model::error::{self, ApiError};
 use crate::model::event::{Body, Live, Published};
+use crate::model::lease::Lease;
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
 use crate::model::warning;
 use crate::outbox::Outbox;
@@ -42,6 +43,8 @@ pub(crate) struct Health {
     why: Mutex<String>,
     /// Whether the disk is full; without a store it never is.
     shortage: OnceLock<Arc<Shortage>>,
+    /// In a cluster, whether this is known to be the active broker.
+    lease: OnceLock<Arc<Lease>>,
 }
 
 impl Health {
@@ -50,6 +53,9 @@ impl Health {
         if self.failing.load(Ordering::Relaxed) > 0 {
             return Some(self.why().clone());
         }
+        if self.has_no_lease() {
+            return Some(NO_LEASE.to_owned());
+        }
         self.is_short().then(|| error::FULL.to_owned())
     }
 
@@ -57,6 +63,16 @@ impl Health {
     pub(crate) fn watch(&self, shortage: Arc<Shortage>) {
         // There is one store.
         let _ = self.shortage.set(shortage);
+    }
+
+    /// Refuses from now on also what another broker of the cluster may have the right to acknowledge. Once.
+    pub(crate) fn watch_lease(&self, lease: Arc<Lease>) {
+        // There is one ledger.
+        let _ = self.lease.set(lease);
+    }
+
+    fn has_no_lease(&self) -> bool {
+        self.lease.get().is_some_and(|lease| !lease.is_valid())
     }
 
     /// Whether the disk is full, so that only removals are taken.
@@ -79,7 +95,8 @@ impl Health {
 
     /// Refuses a removal while the disk takes nothing.
     pub(crate) fn check_removal(&self) -> Result<(), ApiError> {
-        if self.failing.load(Ordering::Relaxed) > 0 { Err(ApiError::Storage) } else { Ok(()) }
+        let is_failing = self.failing.load(Ordering::Relaxed) > 0 || self.has_no_lease();
+        if is_failing { Err(ApiError::Storage) } else { Ok(()) }
     }
 
     fn why(&self) -> MutexGuard<'_, String> {
@@ -147,6 +164,10 @@ pub(crate) enum Answer {
         installed: Box<Installed>,
     },
 }
+
+/// Why a broker of a cluster changes nothing.
+const NO_LEASE: &str =
+    "NATS has not confirmed for some seconds that this is the active broker of the cluster";
 
 /// How long after a failed commit the next one is tried.
 const RETRY: Duration = Duration::from_secs(1);

@@ -15,7 +15,7 @@ use super::format::{self, LogRow, Meta};
 use super::lock::{self, Lock, make_dir};
 use super::recovery::Contents;
 use super::shared::{Request, Shared, guarded};
-use super::{Store, control, store_file};
+use super::{Store, control, replica, store_file};
 
 /// A copy that is not finished yet.
 pub(super) const PARTIAL: &str = "store.redb.partial";
@@ -149,6 +149,7 @@ pub(super) fn take_over(shared: &Shared, contents: &mut Contents) -> Result<(), 
         Some(database) => write(database).map_err(|error| StoreError::of("write", path, error)),
         None => Err(StoreError::Closed),
     })?;
+    path.parent().into_iter().for_each(replica::leave);
     tracing::info!(path = %path.display(), "this is a copy, served for the first time: its sessions begin new epochs");
     Ok(())
 }

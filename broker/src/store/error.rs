@@ -53,6 +53,16 @@ pub(crate) enum StoreError {
     /// The broker that has the directory says no.
     #[error("the broker that has it says: {why}")]
     Refused { why: String },
+    /// The directory is not that of a member of a cluster.
+    #[error(
+        "{} has the data of a broker that is in no cluster, and a member of a cluster makes its data anew: name a new \
+         directory as store.data",
+        dir.display()
+    )]
+    NotOfCluster { dir: PathBuf },
+    /// The ledger of the cluster does not have it, as far as is known. What was asked for may be asked again.
+    #[error("the ledger of the cluster: {why}")]
+    Ledger { why: String },
     /// The store has been closed.
     #[error("the store is closed")]
     Closed,

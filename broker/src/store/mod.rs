@@ -8,6 +8,7 @@
 //! - `ballast`: room that is set aside, and given up when the disk is full ([`headroom`]);
 //! - `push-key.pem`: the key by which push services know the broker, made by room `push`;
 //! - `lock`: held by the one broker there may be, with its process id once there is a `store.redb`;
+//! - `member`, `went-back`: in a cluster, the name of the member whose directory it is, and whether it has seen the ledger go back ([`replica`]);
 //! - `control`: a socket that a running broker takes orders on ([`control`]).
 //!
 //! `store.redb` is a log with tables behind it. A commit appends one row to table `log`, with all changes of all batches
@@ -44,6 +45,8 @@ mod keys;
 mod lock;
 mod records;
 mod recovery;
+mod replica;
+mod replication;
 mod shared;
 mod tail;
 mod window;
@@ -83,10 +86,13 @@ pub(crate) use records::{
     StoredStanding, StoredState,
 };
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
+pub(crate) use replica::Replica;
+pub(crate) use replication::{Ledger, SnapshotParts};
 pub(crate) use wiping::wipe;
 
 use disk::{Counted, FileMedium, Medium};
 use lock::Lock;
+use replication::{Replication, SNAPSHOT_BYTES};
 use shared::{Commit, Request, Shared, guarded};
 use tail::{Found, Tail};
 use writer::{Lazy, Pace, Writer};
@@ -195,14 +201,19 @@ impl Store {
         lock.sign();
         let medium = Box::new(FileMedium::new(path));
         let (mut store, recovered) = Self::open_medium(medium, world, Some((dir, lazily)), pace, progress)?;
-        if let Some(inner) = Arc::get_mut(&mut store.inner) {
+        store.serve_orders(dir, Some(lock));
+        Ok((store, recovered))
+    }
+
+    /// Takes orders in a directory that this process has.
+    fn serve_orders(&mut self, dir: &Path, lock: Option<Lock>) {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
             inner.control = inner
                 .requests
                 .as_ref()
                 .and_then(|requests| control::Control::start(dir, &inner.shared, requests));
-            inner._lock = Some(lock);
+            inner._lock = lock;
         }
-        Ok((store, recovered))
     }
 
     /// Opens the data directory of a broker that does not run.
@@ -219,15 +230,61 @@ impl Store {
         pace: Pace,
         progress: &dyn Fn(Progress),
     ) -> Result<(Self, Recovered), StoreError> {
-        let (mut writer, requests, recovered) = prepare(medium, world, dir, pace, progress)?;
+        let prepared = prepare(medium, world, dir, pace, progress)?;
+        // Where no broker runs, nothing is deleted, and somebody else sees to what is due.
+        Self::start(prepared, pace, world.is_some())
+    }
+
+    /// Opens the data directory of a member of a cluster that has become the active one. What is committed from now on is in the
+    /// ledger first.
+    ///
+    /// # Errors
+    /// A directory that cannot be read or written.
+    pub(crate) fn open_replica(
+        replica: Replica,
+        ledger: Box<dyn Ledger>,
+        world: WorldName,
+        progress: impl Fn(Progress),
+    ) -> Result<(Self, Recovered), StoreError> {
+        Self::open_replica_at(replica, ledger, world, (Pace::default(), SNAPSHOT_BYTES), &progress)
+    }
+
+    fn open_replica_at(
+        replica: Replica,
+        ledger: Box<dyn Ledger>,
+        world: WorldName,
+        (pace, snapshot_bytes): (Pace, u64),
+        progress: &dyn Fn(Progress),
+    ) -> Result<(Self, Recovered), StoreError> {
+        let (dir, lock) = replica.finish()?;
+        let medium = Box::new(FileMedium::new(store_file(&dir)));
+        let mut prepared = prepare(medium, None, None, pace, progress)?;
+        let (writer, _, recovered) = &mut prepared;
+        writer.shared.look_for_room();
+        let replication = Replication::new(ledger, world, recovered.dealing, snapshot_bytes);
+        writer.acknowledge_before_sync(Lazy::replicated(replication));
+        if replica::went_back(&dir) {
+            writer.commit_now(recovered.begin_epochs())?;
+            replica::has_new_epochs(&dir);
+            tracing::warn!("the cluster's ledger went back: its sessions begin new epochs");
+        }
+        let (mut store, recovered) = Self::start(prepared, pace, true)?;
+        store.serve_orders(&dir, lock);
+        Ok((store, recovered))
+    }
+
+    fn start(
+        (mut writer, requests, recovered): Prepared,
+        pace: Pace,
+        wipes: bool,
+    ) -> Result<(Self, Recovered), StoreError> {
         let shared = Arc::clone(&writer.shared);
         let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
             thread.map_err(|error| StoreError::io("start a thread for", shared.path(), &error))
         };
         let mut threads = Vec::new();
-        // Where no broker runs, nothing is deleted, and somebody else sees to what is due.
-        if world.is_some() {
+        if wipes {
             let (deleted, deletions) = mpsc::sync_channel(1);
             writer.deletions = Some(deleted);
             let (shared, requests, owed) = (Arc::clone(&shared), requests.clone(), recovered.owes_wipe);
@@ -301,6 +358,9 @@ impl Drop for Inner {
     }
 }
 
+/// A writer that has yet to be run, its queue, and what was found.
+type Prepared = (Writer, SyncSender<Request>, Recovered);
+
 /// Opens what is there and reads it back, for a writer that has yet to be run.
 fn prepare(
     medium: Box<dyn Medium>,
@@ -308,7 +368,7 @@ fn prepare(
     dir: Option<(&Path, Option<Duration>)>,
     pace: Pace,
     progress: &dyn Fn(Progress),
-) -> Result<(Writer, SyncSender<Request>, Recovered), StoreError> {
+) -> Result<Prepared, StoreError> {
     let shared = Arc::new(Shared::new(medium));
     let pace = Pace { bytes: pace.bytes.min(shared.log_bytes_max()), ..pace };
     // What was being written when the process ended.

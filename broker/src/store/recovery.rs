@@ -386,14 +386,7 @@ impl Contents {
 
     /// Gives all sessions new epochs, and says what of it has to be written.
     pub(super) fn begin_epochs(&mut self) -> Batch {
-        let mut batch = Batch::default();
-        for ClientContents { name, session, .. } in &mut self.clients {
-            if let Some(session) = session {
-                session.epoch = StoredSession::new_epoch();
-                batch.put_session(name, session);
-            }
-        }
-        batch
+        begin_epochs(self.clients.iter_mut().map(|client| (&*client.name, client.session.as_mut())))
     }
 
     fn client(&mut self, name: &str) -> &mut ClientContents {
@@ -448,6 +441,24 @@ impl Contents {
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
         (Recovered { clients, live, overtaken, latest_ms, dealing, owes_wipe }, cleanup)
     }
+}
+
+impl Recovered {
+    /// Gives all sessions new epochs, and says what of it has to be written.
+    pub(super) fn begin_epochs(&mut self) -> Batch {
+        begin_epochs(self.clients.iter_mut().map(|client| (&*client.name, client.session.as_mut())))
+    }
+}
+
+fn begin_epochs<'a>(clients: impl Iterator<Item = (&'a str, Option<&'a mut StoredSession>)>) -> Batch {
+    let mut batch = Batch::default();
+    for (name, session) in clients {
+        if let Some(session) = session {
+            session.epoch = StoredSession::new_epoch();
+            batch.put_session(name, session);
+        }
+    }
+    batch
 }
 
 impl ClientContents {

@@ -173,6 +173,9 @@ impl Writer {
         // What it was when the copy was begun.
         self.noted_ms = 0;
         let old = shared.database().replace(database).ok_or_else(|| shared.unopened())?;
+        if let Some(replication) = self.replication() {
+            replication.wiped();
+        }
         Ok((written, old))
     }
 }

@@ -5,7 +5,7 @@
 //! for more than a slice, and the log does not grow without bound.
 
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,7 @@ use super::fold::{Bodies, Folding};
 use super::format::{self, LOG, LogRow};
 use super::headroom::MakingRoom;
 use super::recovery::{self, LogState};
+use super::replication::Replication;
 use super::shared::{Commit, Request, Shared, SnapshotSender, guarded};
 use super::tail::{NumberedRow, Tail};
 use super::wiping::AFTER_DELETION;
@@ -27,6 +28,8 @@ use crate::model::record::Dropped;
 #[derive(Debug, Default)]
 pub(super) struct Awaiting {
     pub(super) room: bool,
+    /// The ledger of a cluster, for a snapshot.
+    pub(super) ledger: bool,
     snapshots: Vec<SnapshotSender>,
 }
 
@@ -59,15 +62,22 @@ pub(super) struct Writer {
 /// The state that acknowledgements before the sync need.
 #[derive(Debug)]
 pub(super) struct Lazy {
-    pub(super) tail: Tail,
+    keeper: Keeper,
     /// Between two syncs.
     pub(super) every: Duration,
-    /// Rows that are in the tail alone.
+    /// Rows that the keeper alone has.
     rows: Vec<NumberedRow>,
     bytes: usize,
     due: Option<Instant>,
     /// Whether the last sync failed: then nothing more is acknowledged.
     is_failing: bool,
+}
+
+/// Who has what is acknowledged before the sync.
+#[derive(Debug)]
+enum Keeper {
+    Tail(Tail),
+    Ledger(Replication),
 }
 
 /// The next task of the writer.
@@ -107,16 +117,29 @@ const GROUP_BYTES: usize = 1 << 20;
 const DATE_EVERY_MS: u64 = 60_000;
 /// How long after a failed sync the next one is tried without anybody's asking.
 pub(super) const RETRY: Duration = Duration::from_secs(1);
+/// Between two syncs in a cluster, where the file is made anew at a start.
+const REPLICA_EVERY: Duration = Duration::from_secs(1);
+/// How long after a snapshot for the ledger was not possible it is tried again.
+const LEDGER_EVERY: Duration = Duration::from_millis(100);
 
 impl Awaiting {
     fn is_empty(&self) -> bool {
-        !self.room && self.snapshots.is_empty()
+        !self.room && !self.ledger && self.snapshots.is_empty()
     }
 }
 
 impl Lazy {
     pub(super) fn new(tail: Tail, every: Duration) -> Self {
-        Self { tail, every, rows: Vec::new(), bytes: 0, due: None, is_failing: false }
+        Self::kept_by(Keeper::Tail(tail), every)
+    }
+
+    /// What is acknowledged is in a cluster's ledger.
+    pub(super) fn replicated(replication: Replication) -> Self {
+        Self::kept_by(Keeper::Ledger(replication), REPLICA_EVERY)
+    }
+
+    fn kept_by(keeper: Keeper, every: Duration) -> Self {
+        Self { keeper, every, rows: Vec::new(), bytes: 0, due: None, is_failing: false }
     }
 }
 
@@ -156,6 +179,13 @@ impl Writer {
         self.lazy = Some(lazy);
     }
 
+    pub(super) fn replication(&mut self) -> Option<&mut Replication> {
+        match &mut self.lazy.as_mut()?.keeper {
+            Keeper::Ledger(replication) => Some(replication),
+            Keeper::Tail(_) => None,
+        }
+    }
+
     pub(super) fn run(mut self) {
         loop {
             match self.next() {
@@ -176,7 +206,9 @@ impl Writer {
                 return Next::End;
             }
             self.shared.is_in_a_hurry.store(self.is_long(), Ordering::Relaxed);
-            let looks_at = self.make_room();
+            let is_snapshot_due = self.snapshot_ledger();
+            let looks_at =
+                self.make_room().into_iter().chain(is_snapshot_due.then(|| Instant::now() + LEDGER_EVERY));
             let due = self.lazy.as_ref().and_then(|lazy| lazy.due);
             let now = Instant::now();
             // All that is acknowledged has to be in the log before a fold begins; where that fails, a fold waits for the next try.
@@ -204,6 +236,12 @@ impl Writer {
                 Err(RecvTimeoutError::Disconnected) => return Next::End,
             }
         }
+    }
+
+    /// Commits before anybody else does.
+    pub(super) fn commit_now(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let (done, _) = mpsc::sync_channel(1);
+        self.commit(&[Commit { batch, done }])
     }
 
     /// Commits by itself what a recovery found that nobody refers to.
@@ -263,9 +301,12 @@ impl Writer {
     fn folded(&mut self) {
         self.folding = None;
         self.bodies.folded();
-        let Awaiting { room, snapshots } = std::mem::take(&mut self.awaiting);
+        let Awaiting { room, ledger, snapshots } = std::mem::take(&mut self.awaiting);
         if room {
             self.folded_for_room();
+        }
+        if let Some(replication) = self.replication().filter(|_| ledger) {
+            replication.folded();
         }
         for sender in snapshots {
             // Who asked may have given up.
@@ -273,10 +314,15 @@ impl Writer {
         }
     }
 
+    /// Folds what there is, for a snapshot that the ledger gets.
+    pub(super) fn fold_for_ledger(&mut self) {
+        self.awaiting_next.ledger |= !self.awaiting.ledger;
+    }
+
     /// Gives up the fold at hand, and everything that waits for one, since they cannot go on.
     pub(super) fn give_up_fold(&mut self, error: &StoreError) {
         self.folding = None;
-        for Awaiting { room, snapshots } in
+        for Awaiting { room, ledger: _, snapshots } in
             [std::mem::take(&mut self.awaiting), std::mem::take(&mut self.awaiting_next)]
         {
             if room {
@@ -344,8 +390,12 @@ impl Writer {
             self.sync()?;
         }
         self.shared.has_room_for(row.len() as u64)?;
+        let believed_ms = self.believed_ms;
         let Some(lazy) = &mut self.lazy else { return Ok(()) };
-        lazy.tail.append(number, &row)?;
+        match &mut lazy.keeper {
+            Keeper::Tail(tail) => tail.append(number, &row)?,
+            Keeper::Ledger(replication) => replication.append(number, believed_ms, &row)?,
+        }
         lazy.bytes += row.len();
         lazy.rows.push((number, row));
         lazy.due.get_or_insert_with(|| Instant::now() + lazy.every);
@@ -361,13 +411,17 @@ impl Writer {
         }
     }
 
-    /// Puts what is only in the tail where it is safe.
-    fn sync(&mut self) -> Result<(), StoreError> {
+    /// Puts what only the keeper has into the file.
+    pub(super) fn sync(&mut self) -> Result<(), StoreError> {
         let Some(lazy) = &mut self.lazy else { return Ok(()) };
         let rows = std::mem::take(&mut lazy.rows);
         let outcome = if rows.is_empty() { Ok(()) } else { self.write(&rows, self.pace.slice) };
         let Some(lazy) = &mut self.lazy else { return Ok(()) };
-        match outcome.and_then(|()| lazy.tail.clear()) {
+        let cleared = outcome.and_then(|()| match &mut lazy.keeper {
+            Keeper::Tail(tail) => tail.clear(),
+            Keeper::Ledger(_) => Ok(()),
+        });
+        match cleared {
             Ok(()) => {
                 (lazy.bytes, lazy.due, lazy.is_failing) = (0, None, false);
                 self.begin_fold();

@@ -10,6 +10,7 @@ mod authorisation;
 mod bad_input;
 mod checks;
 mod clients;
+mod cluster;
 #[cfg(feature = "client")]
 mod command_line;
 mod contract;
@@ -31,6 +32,8 @@ mod links;
 mod live;
 mod maintenance;
 mod meaning;
+#[path = "../../../cluster/tests/nats/mod.rs"]
+mod nats;
 mod operations;
 mod pages;
 mod push;

@@ -34,7 +34,7 @@ fn sources(folder: &Path) -> Vec<Source> {
 }
 
 /// The crates that are delivered.
-const PRODUCT: [&str; 19] = [
+const PRODUCT: [&str; 20] = [
     "matcher/src",
     "kernels/src",
     "device/src",
@@ -47,6 +47,7 @@ const PRODUCT: [&str; 19] = [
     "groups-gpu/src",
     "routes-gpu/src",
     "traffic-gpu/src",
+    "cluster/src",
     "clients/wire/src",
     "clients/rust/src",
     "clients/cli/src",

@@ -8,6 +8,7 @@ mod headroom;
 mod killed;
 mod model;
 mod power;
+mod replication;
 mod wiping;
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,0 +1,166 @@
+//! Follows the ledger until this broker is the active one.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cluster::ledger::{Answer, ChainError, FollowError, Standby, Status, Timing, Writer};
+use cluster::log::Log as _;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+use tokio_util::sync::CancellationToken;
+
+use super::owner::Owner;
+use super::{BEAT, Cluster};
+use crate::config::Config;
+use crate::store::Replica;
+
+/// How often it is looked who is there.
+const LOOK: Duration = Duration::from_millis(1_000);
+/// How long a standby waits for answers before it asks what is due.
+const TICK: Duration = Duration::from_millis(20);
+
+/// Follows the cluster's ledger, and returns when this broker is the active one; `None` where it is to stop before that. `note` is told of rows that
+/// were read.
+///
+/// # Errors
+/// Settings of the broker or of NATS with which it cannot work, a data directory that cannot be had or written, and a ledger that cannot be read.
+pub(crate) async fn follow(
+    config: &Config,
+    shutdown: &CancellationToken,
+    note: impl Fn(u64),
+) -> anyhow::Result<Option<(Owner, Replica)>> {
+    let dir = Path::new(&config.store.data);
+    let (mut replica, member) = Replica::take(dir, config.server.world)?;
+    let Some(cluster) = Cluster::open(&config.cluster, shutdown).await? else { return Ok(None) };
+    let nonce = rand::random();
+    tracing::info!(member, "follows the cluster's ledger, and takes over when no broker is active");
+    loop {
+        let standby = Standby::new(member.clone(), nonce, Timing::default(), replica);
+        match Following::begin(&cluster, standby, (&member, nonce), dir).run(shutdown, &note).await? {
+            None => return Ok(None),
+            // The ledger has a later snapshot: what was deleted is in the file and not in the ledger.
+            Some(Followed::Anew(found)) => replica = found,
+            Some(Followed::Owner(writer, replica)) => {
+                tracing::info!(member, rows = writer.committed(), "took over: this is the active broker");
+                return Ok(Some((Owner::new(cluster, *writer, (member, nonce), dir), replica)));
+            }
+        }
+    }
+}
+
+enum Followed {
+    Owner(Box<Writer>, Replica),
+    Anew(Replica),
+}
+
+struct Following<'a> {
+    cluster: &'a Cluster,
+    standby: Standby<Replica>,
+    member: (&'a str, u64),
+    dir: &'a Path,
+    begun: Instant,
+    call_tasks: JoinSet<Answer>,
+    look_tasks: JoinSet<Looked>,
+    was_sealing: bool,
+}
+
+/// The outcome of what is asked from time to time.
+enum Looked {
+    Beats(Vec<cluster::ledger::Beat>),
+    Begin(u64),
+    Nothing,
+}
+
+impl<'a> Following<'a> {
+    fn begin(cluster: &'a Cluster, standby: Standby<Replica>, member: (&'a str, u64), dir: &'a Path) -> Self {
+        let (call_tasks, look_tasks) = (JoinSet::new(), JoinSet::new());
+        Self {
+            cluster,
+            standby,
+            member,
+            dir,
+            begun: Instant::now(),
+            call_tasks,
+            look_tasks,
+            was_sealing: false,
+        }
+    }
+
+    async fn run(
+        mut self,
+        shutdown: &CancellationToken,
+        note: &impl Fn(u64),
+    ) -> anyhow::Result<Option<Followed>> {
+        let [mut beat, mut look, mut tick] = [BEAT, LOOK, TICK].map(interval);
+        for timer in [&mut beat, &mut look, &mut tick] {
+            timer.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
+        loop {
+            match self.standby.status() {
+                Status::Following => self.was_sealing = false,
+                Status::Sealing => {
+                    if !std::mem::replace(&mut self.was_sealing, true) {
+                        tracing::info!(owner = ?self.standby.owner(), "the active broker is gone: taking over");
+                    }
+                }
+                Status::Owner => {
+                    let (writer, replica) =
+                        self.standby.into_writer().map_err(|_| anyhow::anyhow!("an owner does not write"))?;
+                    return Ok(Some(Followed::Owner(Box::new(writer), replica)));
+                }
+                Status::Failed(error) => return Err(told(error, self.dir)),
+            }
+            while let Some(request) = self.standby.poll(self.begun.elapsed()) {
+                let log = Arc::clone(&self.cluster.log);
+                self.call_tasks.spawn(async move { request.make(&*log).await });
+            }
+            tokio::select! {
+                () = shutdown.cancelled() => return Ok(None),
+                Some(answer) = self.call_tasks.join_next() => {
+                    // Carrying out rows writes the file, and this is a thread that may block.
+                    self.standby.answer(self.begun.elapsed(), answer?);
+                    note(self.standby.applied());
+                }
+                Some(looked) = self.look_tasks.join_next() => match looked? {
+                    Looked::Beats(beats) => self.standby.look(self.begun.elapsed(), &beats),
+                    Looked::Begin(first) if self.is_behind(first) => return Ok(Some(Followed::Anew(self.standby.into_state()))),
+                    Looked::Begin(_) | Looked::Nothing => {}
+                },
+                _ = beat.tick() => self.beat(),
+                _ = look.tick() => self.look(),
+                _ = tick.tick() => {}
+            }
+        }
+    }
+
+    /// Whether the log has been truncated behind the record with which this member began.
+    fn is_behind(&self, first: u64) -> bool {
+        self.standby.is_whole() && self.standby.status() == Status::Following && first > self.standby.begin()
+    }
+
+    fn beat(&mut self) {
+        let (members, (member, nonce)) = (Arc::clone(&self.cluster.members), self.member);
+        let member = member.to_owned();
+        self.look_tasks.spawn(async move {
+            // Who is not heard of is not missed while it is a standby.
+            let _ = members.beat(&member, nonce).await;
+            Looked::Nothing
+        });
+    }
+
+    fn look(&mut self) {
+        let (members, log) = (Arc::clone(&self.cluster.members), Arc::clone(&self.cluster.log));
+        self.look_tasks.spawn(async move { members.look().await.map_or(Looked::Nothing, Looked::Beats) });
+        self.look_tasks.spawn(async move {
+            log.bounds().await.map_or(Looked::Nothing, |bounds| Looked::Begin(bounds.first))
+        });
+    }
+}
+
+fn told(error: &FollowError, dir: &Path) -> anyhow::Error {
+    if matches!(error, FollowError::Chain(ChainError::WentBack { .. })) {
+        Replica::note_went_back(dir);
+    }
+    anyhow::Error::new(error.clone()).context("the cluster's ledger cannot be followed")
+}

@@ -1,0 +1,91 @@
+//! Members of a cluster, in a bucket of the key-value store whose values have a time to live.
+
+use std::time::Duration;
+
+use async_nats::jetstream::kv::{Config, Operation, Store};
+use async_nats::jetstream::stream::StorageType;
+use async_nats::{Client, jetstream};
+use futures_util::TryStreamExt as _;
+use tokio::time::timeout;
+
+use crate::ledger::Beat;
+
+/// The members that a bucket has.
+#[derive(Clone, Debug)]
+pub struct Members {
+    store: Store,
+}
+
+/// Why a member was not noted, or the members not looked at. It says nothing of who is there.
+#[derive(Debug, thiserror::Error)]
+#[error("the bucket of the members: {why}")]
+pub struct MembersError {
+    why: String,
+}
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// The first part of a member's key.
+const PREFIX: &str = "member.";
+
+impl Members {
+    /// Opens a bucket, or makes it. Values are in memory and go after `ttl`.
+    ///
+    /// # Errors
+    /// [`MembersError`].
+    pub async fn open(
+        client: Client,
+        bucket: &str,
+        replicas: usize,
+        ttl: Duration,
+    ) -> Result<Self, MembersError> {
+        let mut context = jetstream::new(client);
+        context.set_timeout(TIMEOUT);
+        let config = Config {
+            bucket: bucket.to_owned(),
+            history: 1,
+            max_age: ttl,
+            storage: StorageType::Memory,
+            num_replicas: replicas,
+            ..Config::default()
+        };
+        Ok(Self { store: context.create_or_update_key_value(config).await.map_err(failed)? })
+    }
+
+    /// Says that a member is there, which has to be said again before the time to live is over.
+    ///
+    /// # Errors
+    /// [`MembersError`].
+    pub async fn beat(&self, member: &str, nonce: u64) -> Result<(), MembersError> {
+        let put = self.store.put(format!("{PREFIX}{member}"), nonce.to_string().into());
+        timeout(TIMEOUT, put).await.map_err(failed)?.map_err(failed)?;
+        Ok(())
+    }
+
+    /// Looks at who is there.
+    ///
+    /// # Errors
+    /// [`MembersError`].
+    pub async fn look(&self) -> Result<Vec<Beat>, MembersError> {
+        let look = async {
+            let keys: Vec<String> =
+                self.store.keys().await.map_err(failed)?.try_collect().await.map_err(failed)?;
+            let mut beats = Vec::new();
+            for key in keys.into_iter().filter(|key| key.starts_with(PREFIX)) {
+                let entry = self.store.entry(key).await.map_err(failed)?;
+                let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else { continue };
+                // What is no number is of a version that writes more.
+                if let Some(nonce) = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok())
+                {
+                    beats.push(Beat { nonce, count: entry.revision });
+                }
+            }
+            Ok(beats)
+        };
+        timeout(TIMEOUT, look).await.map_err(failed)?
+    }
+}
+
+fn failed(why: impl ToString) -> MembersError {
+    MembersError { why: why.to_string() }
+}

@@ -1,0 +1,245 @@
+//! A log in a stream of NATS JetStream, and members in a bucket of its key-value store.
+//!
+//! - Appends expect the *stream's* last sequence, which the stream's leader holds against appends that are under way, too.
+//! - Records are read through an ordered consumer of the whole stream, from a sequence on. It is made anew after each
+//!   failure, and when it has been silent for long.
+//! - The first request after the client has connected again is answered as unavailable, and an answer that comes over another
+//!   connection than its request went counts as none.
+//!
+//! [`demands::check`] sees at the start whether the servers keep what they acknowledge.
+
+mod access;
+pub mod demands;
+mod members;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::jetstream::consumer::{DeliverPolicy, pull};
+use async_nats::jetstream::context::{Context, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType, Stream};
+use async_nats::{Client, jetstream};
+use futures_util::StreamExt as _;
+use tokio::sync::Mutex;
+use tokio::time::{Instant, timeout};
+
+use crate::log::{Append, AppendError, Appended, Bounds, Log, ReadError, Stored};
+use crate::record::RECORD_BYTES_MAX;
+pub use access::{Access, AccessError};
+use demands::DemandError;
+pub use members::{Members, MembersError};
+
+/// A log in a stream.
+#[derive(Debug)]
+pub struct JetStream {
+    context: Context,
+    stream: Stream,
+    subject: String,
+    /// How often the client had connected at the last request.
+    connects: AtomicU64,
+    /// Held while one reads; appends go on meanwhile.
+    tail: Mutex<Option<Tail>>,
+}
+
+/// A stream, and where its replicas are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Its name, of letters, digits, `-` and `_`.
+    pub stream: String,
+    /// The subject of its records.
+    pub subject: String,
+    /// How many servers have it: 1, 3 or 5.
+    pub replicas: usize,
+}
+
+/// A consumer that is at a sequence.
+struct Tail {
+    messages: pull::Ordered,
+    next: u64,
+    connects: u64,
+    heard_at: Instant,
+}
+
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a read waits for a record.
+const WAIT: Duration = Duration::from_millis(200);
+/// How long a consumer may be silent; then it is made anew, for some go silent for ever.
+const SILENCE: Duration = Duration::from_secs(5);
+/// How long the stream knows the names of records. Twice as long as a writer retries.
+const NAMES_KEPT: Duration = Duration::from_secs(120);
+
+impl JetStream {
+    /// Opens a stream, or makes it, and sees whether it keeps what it acknowledges.
+    ///
+    /// # Errors
+    /// Any [`DemandError`].
+    pub async fn open(client: Client, options: &Options) -> Result<Self, DemandError> {
+        let config = Config {
+            name: options.stream.clone(),
+            subjects: vec![options.subject.clone()],
+            retention: RetentionPolicy::Limits,
+            discard: DiscardPolicy::New,
+            storage: StorageType::File,
+            num_replicas: options.replicas,
+            duplicate_window: NAMES_KEPT,
+            deny_delete: true,
+            ..Config::default()
+        };
+        demands::check_payload(client.server_info().max_payload)?;
+        let connects = client.statistics().connects.load(Ordering::Relaxed);
+        let mut context = jetstream::new(client);
+        context.set_timeout(TIMEOUT);
+        let stream = context.get_or_create_stream(config.clone()).await;
+        let stream = stream.map_err(|error| demands::not_opened(&options.stream, &error))?;
+        demands::check_stream(&config, &stream.cached_info().config)?;
+        let (subject, tail) = (options.subject.clone(), Mutex::default());
+        Ok(Self { context, stream, subject, connects: AtomicU64::new(connects), tail })
+    }
+
+    /// The number of the connection, where there is one and it is that of the request before.
+    fn connection(&self) -> Result<u64, String> {
+        let client = self.context.client();
+        if client.connection_state() != State::Connected {
+            return Err("there is no connection".to_owned());
+        }
+        let connects = client.statistics().connects.load(Ordering::Relaxed);
+        match self.connects.swap(connects, Ordering::Relaxed) {
+            known if known == connects => Ok(connects),
+            _ => Err("the connection is another one".to_owned()),
+        }
+    }
+
+    fn is_still(&self, connects: u64) -> bool {
+        self.context.client().statistics().connects.load(Ordering::Relaxed) == connects
+    }
+
+    async fn attach(&self, from: u64, connects: u64) -> Result<Tail, ReadError> {
+        let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence: from };
+        let attach = async {
+            let config = pull::OrderedConfig { deliver_policy, ..pull::OrderedConfig::default() };
+            let consumer = self.stream.create_consumer(config).await.map_err(unavailable)?;
+            consumer.messages().await.map_err(unavailable)
+        };
+        let messages = timeout(TIMEOUT, attach).await.map_err(unavailable)??;
+        Ok(Tail { messages, next: from, connects, heard_at: Instant::now() })
+    }
+
+    /// What a jump in the sequences means.
+    async fn left_out(&self, from: u64) -> ReadError {
+        match self.bounds().await {
+            Ok(Bounds { first, .. }) if first > from => ReadError::TooOld { first },
+            Ok(_) => unavailable("the consumer left records out"),
+            Err(error) => error,
+        }
+    }
+}
+
+impl Log for JetStream {
+    async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        let Append { expected, id, record } = append;
+        let (bytes, bytes_max) = (record.len(), RECORD_BYTES_MAX);
+        if bytes > bytes_max {
+            return Err(AppendError::TooLarge { bytes, bytes_max });
+        }
+        let connects = self.connection().map_err(|why| AppendError::Unavailable { why })?;
+        let mut publish = PublishMessage::build().message_id(id).payload(record);
+        if let Some(expected) = expected {
+            publish = publish.expected_last_sequence(expected);
+        }
+        let sent = async { self.context.send_publish(self.subject.clone(), publish).await?.await };
+        match timeout(TIMEOUT, sent).await {
+            Err(_) => Err(AppendError::NoAnswer),
+            Ok(Ok(_)) if !self.is_still(connects) => Err(AppendError::NoAnswer),
+            Ok(Ok(ack)) => Ok(Appended { sequence: ack.sequence, is_duplicate: ack.duplicate }),
+            Ok(Err(error)) => Err(match error.kind() {
+                PublishErrorKind::WrongLastSequence => AppendError::WrongLast { last: None },
+                // Nobody listens: the server says so at once.
+                PublishErrorKind::StreamNotFound | PublishErrorKind::MaxAckPending => {
+                    AppendError::Unavailable { why: error.to_string() }
+                }
+                PublishErrorKind::MaxPayloadExceeded => {
+                    let bytes_max = self.context.client().server_info().max_payload;
+                    AppendError::TooLarge { bytes, bytes_max }
+                }
+                // Among them that the first try of this record is under way.
+                PublishErrorKind::WrongLastMessageId
+                | PublishErrorKind::TimedOut
+                | PublishErrorKind::BrokenPipe
+                | PublishErrorKind::Other => AppendError::NoAnswer,
+            }),
+        }
+    }
+
+    async fn read(&self, from: u64, bytes: usize) -> Result<Vec<Stored>, ReadError> {
+        let mut place = self.tail.lock().await;
+        // When this future is dropped, so is the consumer, and no record is lost with it.
+        let tail = place.take();
+        let connects = self.connection().map_err(unavailable)?;
+        let is_fit =
+            |tail: &Tail| tail.next == from && tail.connects == connects && tail.heard_at.elapsed() < SILENCE;
+        let (mut tail, is_new) = match tail.filter(is_fit) {
+            Some(tail) => (tail, false),
+            None => (self.attach(from, connects).await?, true),
+        };
+        let (mut records, mut read, mut pending) = (Vec::new(), 0, None);
+        while (records.len() < 2 || read < bytes) && pending != Some(0) {
+            let message = match timeout(WAIT, tail.messages.next()).await {
+                Ok(Some(Ok(message))) => message,
+                Err(_) if pending.is_none() => break,
+                Ok(Some(Err(error))) if records.is_empty() => return Err(unavailable(error)),
+                // The next read makes the consumer anew, and tells.
+                Ok(Some(Err(_)) | None) | Err(_) if self.is_still(connects) => return Ok(records),
+                Ok(Some(Err(error))) => return Err(unavailable(error)),
+                Ok(None) | Err(_) => return Err(unavailable("the consumer is gone")),
+            };
+            let info = message.info().map_err(unavailable)?;
+            if info.stream_sequence != tail.next {
+                return if records.is_empty() { Err(self.left_out(from).await) } else { Ok(records) };
+            }
+            pending = Some(info.pending);
+            let time_us = i64::try_from(info.published.unix_timestamp_nanos() / 1_000).unwrap_or(i64::MAX);
+            (tail.next, tail.heard_at) = (tail.next + 1, Instant::now());
+            read += message.payload.len();
+            records.push(Stored { sequence: tail.next - 1, time_us, record: message.message.payload });
+        }
+        // A stream without records does not show where it begins.
+        if is_new && records.is_empty() {
+            let Bounds { first, .. } = self.bounds().await?;
+            if first > from {
+                return Err(ReadError::TooOld { first });
+            }
+        }
+        if !self.is_still(connects) {
+            return Err(unavailable("the connection is another one"));
+        }
+        *place = Some(tail);
+        Ok(records)
+    }
+
+    async fn truncate(&self, before: u64) -> Result<(), ReadError> {
+        self.connection().map_err(unavailable)?;
+        let purge = async { self.stream.purge().sequence(before).await };
+        timeout(TIMEOUT, purge).await.map_err(unavailable)?.map_err(unavailable)?;
+        Ok(())
+    }
+
+    async fn bounds(&self) -> Result<Bounds, ReadError> {
+        let info =
+            timeout(TIMEOUT, self.stream.get_info()).await.map_err(unavailable)?.map_err(unavailable)?;
+        let state = info.state;
+        Ok(Bounds { first: state.first_sequence.max(1), last: state.last_sequence })
+    }
+}
+
+impl std::fmt::Debug for Tail {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Tail").field("next", &self.next).finish_non_exhaustive()
+    }
+}
+
+fn unavailable(why: impl ToString) -> ReadError {
+    ReadError::Unavailable { why: why.to_string() }
+}

@@ -1,0 +1,134 @@
+//! Records as bytes.
+
+use std::path::Path;
+
+use cluster::record::{
+    BODY_BYTES_MAX, Body, COMPRESSED_FROM_BYTES, Chunk, HEADER_BYTES, Incarnation, Record, RecordError, Seal,
+    encode,
+};
+use proptest::collection::vec;
+use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+use crate::fuzzing::{ledger_record, mend};
+
+const INCARNATION: Incarnation = Incarnation { term: 3, nonce: 0x1234_5678_9abc_def0 };
+
+#[derive(Clone, Debug)]
+enum Owned {
+    Rows(Vec<Vec<u8>>),
+    Seal(String),
+    Chunk(u64, u32, bool, Vec<u8>),
+}
+
+impl Owned {
+    fn body(&self) -> Body<'_> {
+        match self {
+            Self::Rows(rows) => Body::Rows(rows.iter().map(Vec::as_slice).collect()),
+            Self::Seal(member) => Body::Seal(Seal { member }),
+            Self::Chunk(row, index, is_last, bytes) => {
+                let (row, index, is_last) = (*row, *index, *is_last);
+                Body::Chunk(Chunk { member: "a", row, start: row, index, is_last, bytes })
+            }
+        }
+    }
+}
+
+fn bodies() -> impl Strategy<Value = Owned> {
+    let bytes = || prop_oneof![vec(any::<u8>(), 0..100), (0..9_000_usize).prop_map(|len| vec![7; len])];
+    prop_oneof![
+        vec(bytes(), 0..20).prop_map(Owned::Rows),
+        ".{0,20}".prop_map(Owned::Seal),
+        (any::<u64>(), any::<u32>(), any::<bool>(), bytes())
+            .prop_map(|(row, index, is_last, bytes)| Owned::Chunk(row, index, is_last, bytes)),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(body in bodies(), number in any::<u64>(), previous in any::<u32>()) {
+        let bytes = encode(INCARNATION, number, previous, &body.body()).unwrap();
+        let record = Record::decode(&bytes).unwrap();
+        prop_assert_eq!(record.body().unwrap(), body.body());
+        let header = record.header;
+        prop_assert_eq!((header.incarnation, header.number, header.previous), (INCARNATION, number, previous));
+    }
+
+    #[test]
+    fn any_bytes_are_read_or_refused(mut bytes in vec(any::<u8>(), 0..200), is_ours in any::<bool>()) {
+        if is_ours && bytes.len() >= 4 {
+            let (kind, compression) = (1 + bytes[1] % 3, bytes[2] % 2);
+            bytes[..4].copy_from_slice(&[1, kind, compression, 0]);
+        }
+        ledger_record(&bytes);
+    }
+
+    #[test]
+    fn a_record_with_a_wrong_byte_is_refused(body in bodies(), at in any::<usize>(), change in 1..=255_u8) {
+        let mut bytes = encode(INCARNATION, 1, 2, &body.body()).unwrap().to_vec();
+        let at = at % bytes.len();
+        bytes[at] ^= change;
+        prop_assert!(Record::decode(&bytes).is_err());
+        ledger_record(&bytes);
+    }
+
+    #[test]
+    fn a_record_that_is_cut_is_refused(body in bodies(), end in any::<usize>()) {
+        let bytes = encode(INCARNATION, 1, 2, &body.body()).unwrap();
+        prop_assert!(Record::decode(&bytes[..end % bytes.len()]).is_err());
+    }
+}
+
+#[test]
+fn a_record_is_compressed_from_4_kib_on() {
+    // A byte for how many rows there are and two for the length of the row.
+    for (len, is_compressed) in [(COMPRESSED_FROM_BYTES - 4, 0), (COMPRESSED_FROM_BYTES - 3, 1)] {
+        let row = vec![7; len];
+        let bytes = encode(INCARNATION, 1, 0, &Body::Rows(vec![&row])).unwrap();
+        assert_eq!(bytes[2], is_compressed);
+    }
+}
+
+#[test]
+fn a_record_says_what_is_wrong_with_it() {
+    let bytes = encode(INCARNATION, 1, 0, &Body::Rows(vec![b"row"])).unwrap().to_vec();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = byte;
+        mend(&mut bytes);
+        match Record::decode(&bytes).map(|record| record.body().map(|_| ()).unwrap_err()) {
+            Ok(error) | Err(error) => error.to_string(),
+        }
+    };
+    assert_eq!(with(0, 2), "a record has format 2; this version reads 1");
+    assert_eq!(with(1, 9), "byte 1 of a record's header is 9");
+    assert_eq!(with(2, 9), "byte 2 of a record's header is 9");
+    assert_eq!(with(3, 9), "byte 3 of a record's header is 9");
+    assert_eq!(with(32, 2), "a record's body cannot be read: it has 1 rows, and its header says 2");
+    let short = Record::decode(&bytes[..HEADER_BYTES - 1]).unwrap_err();
+    assert_eq!(short.to_string(), "a record has 39 bytes, fewer than the 40 of its header");
+    let large = vec![0; BODY_BYTES_MAX];
+    let large = encode(INCARNATION, 1, 0, &Body::Rows(vec![&large])).unwrap_err();
+    assert!(matches!(large, RecordError::TooLarge { bytes_max: BODY_BYTES_MAX, .. }), "{large}");
+}
+
+/// A body that expands to more than a record may have.
+#[test]
+fn a_bomb_is_refused() {
+    let row = vec![0; BODY_BYTES_MAX - 10];
+    let mut bytes = encode(INCARNATION, 1, 0, &Body::Rows(vec![&row])).unwrap().to_vec();
+    bytes.truncate(HEADER_BYTES);
+    bytes.extend(zstd::bulk::compress(&vec![0; BODY_BYTES_MAX + 1], 1).unwrap());
+    mend(&mut bytes);
+    assert!(matches!(Record::decode(&bytes), Err(RecordError::TooLarge { .. })));
+}
+
+#[test]
+fn what_was_found_once_stays_mended() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/ledger_record");
+    let seeds: Vec<_> = std::fs::read_dir(corpus).unwrap().map(|seed| seed.unwrap().path()).collect();
+    assert!(!seeds.is_empty());
+    for seed in seeds {
+        eprintln!("{}", seed.display());
+        ledger_record(&std::fs::read(seed).unwrap());
+    }
+}

@@ -1,0 +1,128 @@
+//! NATS servers on this machine, for the tests, the example, and the tests of the broker.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The name and password of a client.
+pub(crate) const USER: (&str, &str) = ("nearcast", "nearcast");
+/// The name and password of a user of the system account.
+pub(crate) const SYSTEM: (&str, &str) = ("system", "system");
+
+/// Servers that end with it.
+pub(crate) struct Servers {
+    folder: PathBuf,
+    servers: Vec<Server>,
+}
+
+struct Server {
+    child: Child,
+    port: u16,
+    /// Where it says whether it is well.
+    monitor: u16,
+}
+
+/// Installs the server, once, and says where it is.
+pub(crate) fn program() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let installed =
+        Command::new(here.join("../cluster/tests/nats/install")).arg(here.join("../target/nats")).output();
+    let installed = installed.expect("bash installs the server");
+    assert!(installed.status.success(), "{}", String::from_utf8_lossy(&installed.stderr));
+    PathBuf::from(String::from_utf8(installed.stdout).expect("a path").trim())
+}
+
+impl Servers {
+    /// Starts servers in a folder, which sync as `sync_interval` says.
+    pub(crate) fn start(folder: &Path, count: usize, sync_interval: &str) -> Self {
+        // All are held at the same time, so that they differ.
+        let held: Vec<_> =
+            (0..3 * count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+        let ports: Vec<_> = held.iter().map(|held| held.local_addr().expect("an address").port()).collect();
+        drop(held);
+        let (clients, rest) = ports.split_at(count);
+        let (routes, monitors) = rest.split_at(count);
+        let urls: Vec<_> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
+        let (user, system) = (USER, SYSTEM);
+        for (at, ((client, route), monitor)) in clients.iter().zip(routes).zip(monitors).enumerate() {
+            let cluster =
+                format!("cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}] }}", urls.join(", "));
+            let config = format!(
+                "server_name: n{at}\nlisten: 127.0.0.1:{client}\nhttp: 127.0.0.1:{monitor}\n\
+                 jetstream {{ store_dir: \"{}\", sync_interval: {sync_interval} }}\n\
+                 accounts {{\n  SYS {{ users: [{{ user: {}, password: {} }}] }}\n  \
+                 N {{ jetstream: enabled, users: [{{ user: {}, password: {} }}] }}\n}}\nsystem_account: SYS\n{}\n",
+                folder.join(format!("n{at}")).display(),
+                system.0,
+                system.1,
+                user.0,
+                user.1,
+                if count > 1 { cluster } else { String::new() },
+            );
+            fs::write(folder.join(format!("n{at}.conf")), config).expect("a configuration");
+        }
+        let mut servers = Self { folder: folder.to_owned(), servers: Vec::new() };
+        for (at, (port, monitor)) in clients.iter().zip(monitors).enumerate() {
+            let child = servers.spawn(at);
+            servers.servers.push(Server { child, port: *port, monitor: *monitor });
+        }
+        servers
+    }
+
+    fn spawn(&self, at: usize) -> Child {
+        let log = fs::File::options().append(true).create(true).open(self.folder.join(format!("n{at}.log")));
+        let mut server = Command::new(program());
+        server.arg("--config").arg(self.folder.join(format!("n{at}.conf")));
+        server.stdout(Stdio::null()).stderr(log.expect("a log")).spawn().expect("a server")
+    }
+
+    /// The servers' addresses, with commas between, for one of the [`USER`]s.
+    pub(crate) fn addresses(&self, (name, password): (&str, &str)) -> String {
+        let address = |server: &Server| format!("nats://{name}:{password}@127.0.0.1:{}", server.port);
+        self.servers.iter().map(address).collect::<Vec<_>>().join(",")
+    }
+
+    /// Kills the server of that name, as `kill -9` does.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the example kills no server"))]
+    pub(crate) fn kill(&mut self, name: &str) -> usize {
+        let at = name.strip_prefix('n').and_then(|at| at.parse::<usize>().ok()).expect("a name");
+        self.servers[at].child.kill().expect("it runs");
+        self.servers[at].child.wait().expect("it ends");
+        at
+    }
+
+    /// Starts a server again that was killed, and waits until it has what the others have.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the example kills no server"))]
+    pub(crate) fn restart(&mut self, at: usize) {
+        self.servers[at].child = self.spawn(at);
+        let begun = Instant::now();
+        while !self.is_well(at) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "server {at} does not come back");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn is_well(&self, at: usize) -> bool {
+        let mut answer = String::new();
+        let mut ask = || {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.servers[at].monitor))?;
+            stream.write_all(b"GET /healthz HTTP/1.0\r\n\r\n")?;
+            stream.read_to_string(&mut answer)
+        };
+        ask().is_ok() && answer.contains(" 200 ")
+    }
+}
+
+impl Drop for Servers {
+    fn drop(&mut self) {
+        for Server { child, .. } in &mut self.servers {
+            // It may have ended before.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
