@@ -18,7 +18,7 @@ export interface PhonePage {
   readonly context: BrowserContext;
   /** Errors of the page, but for what Chromium writes of connections that cannot be made or are refused. */
   errors(): string[];
-  /** Titles of the list, newest first. */
+  /** Titles of the list, in its order. */
   titles(): Promise<string[]>;
   /** Resolves when the list has an event of this title. */
   came(title: string): Promise<void>;
