@@ -12,6 +12,11 @@ const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/
 /** Nothing that an accessibility checker finds, by the rules of WCAG 2.2 AA and its own best practices. */
 export async function expectAccessible(page: Page, what: string): Promise<void> {
   await page.evaluate(axeSource);
+  // A colour on its way from light to dark is neither.
+  await page.evaluate(async () => {
+    const transitions = document.getAnimations().filter((animation) => animation instanceof CSSTransition);
+    await Promise.allSettled(transitions.map((transition) => transition.finished));
+  });
   const { violations } = await page.evaluate(async () => (globalThis as unknown as { axe: { run(): Promise<AxeResults> } }).axe.run());
   const found = violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html.slice(0, 200)).join(" | ")}`);
   expect(found, what).toEqual([]);
