@@ -331,7 +331,7 @@ impl State {
     fn arrive(&mut self, arrival: Arrival) {
         let Arrival { client, connection, call, ref request } = arrival;
         let current = self.clients[client].connection;
-        if connection != current {
+        if connection != current && !matches!(request, Request::Bounds) {
             if call.is_some() {
                 self.clients[client].known_connection = current;
             }

@@ -59,6 +59,8 @@ struct Tail {
     messages: pull::Ordered,
     next: u64,
     connects: u64,
+    /// Records from `next` on that the stream had when the consumer last said so.
+    pending: u64,
     heard_at: Instant,
 }
 
@@ -121,10 +123,11 @@ impl JetStream {
         let attach = async {
             let config = pull::OrderedConfig { deliver_policy, ..pull::OrderedConfig::default() };
             let consumer = self.stream.create_consumer(config).await.map_err(unavailable)?;
-            consumer.messages().await.map_err(unavailable)
+            let pending = consumer.cached_info().num_pending;
+            Ok((consumer.messages().await.map_err(unavailable)?, pending))
         };
-        let messages = timeout(TIMEOUT, attach).await.map_err(unavailable)??;
-        Ok(Tail { messages, next: from, connects, heard_at: Instant::now() })
+        let (messages, pending) = timeout(TIMEOUT, attach).await.map_err(unavailable)??;
+        Ok(Tail { messages, next: from, connects, pending, heard_at: Instant::now() })
     }
 
     /// What a jump in the sequences means.
@@ -184,22 +187,27 @@ impl Log for JetStream {
             Some(tail) => (tail, false),
             None => (self.attach(from, connects).await?, true),
         };
-        let (mut records, mut read, mut pending) = (Vec::new(), 0, None);
-        while (records.len() < 2 || read < bytes) && pending != Some(0) {
-            let message = match timeout(WAIT, tail.messages.next()).await {
+        let (mut records, mut read) = (Vec::new(), 0);
+        while (records.len() < 2 || read < bytes) && (records.is_empty() || tail.pending > 0) {
+            // A single record where more are pending would say that the log ends with it.
+            let is_enough = records.len() >= 2;
+            let wait = if tail.pending > 0 { TIMEOUT } else { WAIT };
+            let message = match timeout(wait, tail.messages.next()).await {
                 Ok(Some(Ok(message))) => message,
-                Err(_) if pending.is_none() => break,
-                Ok(Some(Err(error))) if records.is_empty() => return Err(unavailable(error)),
+                Err(_) if tail.pending == 0 => break,
                 // The next read makes the consumer anew, and tells.
-                Ok(Some(Err(_)) | None) | Err(_) if self.is_still(connects) => return Ok(records),
+                Ok(Some(Err(_)) | None) | Err(_) if is_enough && self.is_still(connects) => {
+                    return Ok(records);
+                }
                 Ok(Some(Err(error))) => return Err(unavailable(error)),
-                Ok(None) | Err(_) => return Err(unavailable("the consumer is gone")),
+                Ok(None) => return Err(unavailable("the consumer is gone")),
+                Err(_) => return Err(unavailable("the consumer is silent, and records are pending")),
             };
             let info = message.info().map_err(unavailable)?;
             if info.stream_sequence != tail.next {
-                return if records.is_empty() { Err(self.left_out(from).await) } else { Ok(records) };
+                return if is_enough { Ok(records) } else { Err(self.left_out(from).await) };
             }
-            pending = Some(info.pending);
+            tail.pending = info.pending;
             let time_us = i64::try_from(info.published.unix_timestamp_nanos() / 1_000).unwrap_or(i64::MAX);
             (tail.next, tail.heard_at) = (tail.next + 1, Instant::now());
             read += message.payload.len();
@@ -227,8 +235,12 @@ impl Log for JetStream {
     }
 
     async fn bounds(&self) -> Result<Bounds, ReadError> {
+        let connects = self.context.client().statistics().connects.load(Ordering::Relaxed);
         let info =
             timeout(TIMEOUT, self.stream.get_info()).await.map_err(unavailable)?.map_err(unavailable)?;
+        if !self.is_still(connects) {
+            return Err(unavailable("the connection is another one"));
+        }
         let state = info.state;
         Ok(Bounds { first: state.first_sequence.max(1), last: state.last_sequence })
     }

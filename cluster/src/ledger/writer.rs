@@ -51,7 +51,8 @@ pub struct Writer {
 /// Why a writer appends nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum End {
-    /// Another owner has begun. Rows that are not committed never will be.
+    /// Another owner has begun. The rows that waited are not in the ledger. Those of the record under way may be, where the log was
+    /// truncated behind them before the writer looked; the next owner knows.
     #[error("another owner has begun, at record {sequence}")]
     Fenced {
         /// The first record that is another's.
@@ -80,19 +81,6 @@ pub enum RefusedRecord {
     /// The log refused it.
     #[error(transparent)]
     Log(#[from] AppendError),
-}
-
-/// What became of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is in the ledger for ever.
-    Committed,
-    /// It waits.
-    Waiting,
-    /// It may be in the ledger. The next owner knows.
-    Unknown,
-    /// It is not in the ledger and never will be.
-    Lost,
 }
 
 /// Why a row is not taken.
@@ -247,22 +235,6 @@ impl Writer {
         self.end.as_ref()
     }
 
-    /// What became of a row that was pushed.
-    #[must_use]
-    pub fn fate(&self, row: u64) -> Fate {
-        let under_way = match self.flight.as_ref().map(|flight| flight.load) {
-            Some(Load::Rows(count)) => count,
-            Some(Load::Chunk | Load::LastChunk) | None => 0,
-        };
-        match &self.end {
-            _ if row <= self.committed => Fate::Committed,
-            None => Fate::Waiting,
-            Some(End::Fenced { .. } | End::Refused(_)) => Fate::Lost,
-            Some(End::WentBack { .. } | End::GaveUp) if row <= self.committed + under_way => Fate::Unknown,
-            Some(End::WentBack { .. } | End::GaveUp) => Fate::Lost,
-        }
-    }
-
     /// Takes a row, and returns its number. It is committed when [`Writer::committed`] has come to it.
     ///
     /// # Errors
@@ -355,6 +327,8 @@ impl Writer {
             flight.step = Step::LookAt(now);
         }
         match flight.step {
+            // The truncation may be the request that finds the connection to be another one.
+            Step::Append if self.is_truncating => None,
             Step::Append => {
                 flight.step = Step::Appending;
                 Some(Request::Append(flight.append.clone()))
@@ -468,8 +442,8 @@ impl Writer {
                 self.end.get_or_insert(End::Refused(error.into()));
                 return;
             }
-            Err(AppendError::WrongLast { .. }) | Ok(_) => Step::LookAt(now),
-            Err(AppendError::NoAnswer | AppendError::Unavailable { .. }) => Step::LookAt(retry),
+            Err(AppendError::WrongLast { .. } | AppendError::NoAnswer | AppendError::Unavailable { .. })
+            | Ok(_) => Step::LookAt(retry),
         };
     }
 
@@ -480,8 +454,8 @@ impl Writer {
         let Some(flight) = self.flight.as_mut().filter(|flight| flight.step == Step::Looking) else { return };
         flight.step = Step::LookAt(retry);
         match outcome {
-            Err(ReadError::Unavailable { .. }) => {}
-            // Nobody but another owner truncates as far.
+            Err(ReadError::Unavailable { .. }) => flight.missing_since = None,
+            // Nobody but another owner truncates as far. The record under way may have been there.
             Err(ReadError::TooOld { first }) => {
                 self.end.get_or_insert(End::Fenced { sequence: first });
             }

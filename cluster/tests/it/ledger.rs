@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cluster::ledger::{
-    Answer, Beat, Chain, ChainError, End, Fate, FollowError, PushError, Request, SnapshotError, Standby,
-    State, Status, Timing, Writer,
+    Answer, Beat, Chain, ChainError, End, FollowError, PushError, Request, SnapshotError, Standby, State,
+    Status, Timing, Writer,
 };
 use cluster::log::{Append, AppendError, Log as _, ReadError, Stored};
 use cluster::memory::Memory;
@@ -82,6 +82,10 @@ fn see_nobody(standby: &mut Standby<Rows>, log: &Memory, from: Duration, seconds
     from + Duration::from_secs(seconds)
 }
 
+fn unavailable() -> ReadError {
+    ReadError::Unavailable { why: "away".to_owned() }
+}
+
 fn bounds(log: &Memory) -> (u64, u64) {
     let bounds = now(log.bounds()).unwrap();
     (bounds.first, bounds.last)
@@ -126,8 +130,9 @@ fn an_owner_that_is_there_is_left_alone_and_one_that_is_gone_is_sealed() {
     // The one before comes back and does not know.
     writer.push(at, b"lost".to_vec()).unwrap();
     write(&mut writer, &log, at);
-    assert_eq!(writer.end(), Some(&End::Fenced { sequence: 3 }));
-    assert_eq!((writer.fate(1), writer.fate(2)), (Fate::Committed, Fate::Lost));
+    assert_eq!(writer.end(), None);
+    write(&mut writer, &log, at + Duration::from_millis(100));
+    assert_eq!((writer.end(), writer.committed()), (Some(&End::Fenced { sequence: 3 }), 1));
     assert!(matches!(writer.push(at, b"late".to_vec()), Err(PushError::Ended(End::Fenced { .. }))));
     assert_eq!(writer.poll(at), None);
     assert_eq!(bounds(&log), (1, 4));
@@ -185,7 +190,6 @@ fn rows_that_wait_too_long_are_told_and_new_ones_refused() {
     assert_eq!(busy, Err(PushError::Busy { waiting_bytes: 1 }));
     assert_eq!(writer.poll(START + Duration::from_secs(60)), None);
     assert_eq!(writer.end(), Some(&End::GaveUp));
-    assert_eq!((writer.fate(1), writer.fate(2)), (Fate::Unknown, Fate::Lost));
 }
 
 #[test]
@@ -199,7 +203,6 @@ fn a_log_that_went_back_is_noticed_by_its_writer_and_by_who_follows() {
     // A log that ends before takes its place.
     let shorter = Memory::new();
     owner(&shorter);
-    let unavailable = || ReadError::Unavailable { why: "away".to_owned() };
     let mut at = START + Duration::from_secs(1);
     let request = standby.poll(at);
     assert!(matches!(request, Some(Request::Read { from: 3, .. })), "{request:?}");
@@ -342,6 +345,105 @@ fn a_log_that_went_back_behind_its_snapshots_is_told() {
         let Status::Failed(error) = standby.status() else { panic!("{:?}", standby.status()) };
         assert_eq!(*error, FollowError::NoSnapshot { first: if is_empty { 4 } else { 3 } });
     }
+}
+
+/// A log whose snapshot is behind its first records: a standby that has not read so far has not seen that there is none.
+#[test]
+fn a_snapshot_that_is_not_read_yet_is_not_taken_for_missing() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    writer.snapshot(1, [Ok(b"1".to_vec()), Ok(b"2".to_vec())].into_iter()).unwrap();
+    write(&mut writer, &log, START);
+    now(log.truncate(2)).unwrap();
+    let mut standby = standby("b", 2);
+    let read = |standby: &mut Standby<Rows>, outcome| {
+        assert!(matches!(standby.poll(START + Duration::from_secs(1)), Some(Request::Read { .. })));
+        standby.answer(START, Answer::Read(outcome));
+    };
+    // It seems to have come to the end once, and then more comes.
+    let records = now(log.read(2, usize::MAX)).unwrap();
+    read(&mut standby, Err(ReadError::TooOld { first: 2 }));
+    read(&mut standby, Ok(records[..1].to_vec()));
+    read(&mut standby, Ok(Vec::new()));
+    read(&mut standby, Ok(records[1..2].to_vec()));
+    for second in 0..=8 {
+        standby.look(START + Duration::from_secs(second), &[]);
+    }
+    assert_eq!(standby.status(), Status::Following);
+    see_nobody(&mut standby, &log, START + Duration::from_secs(9), 2);
+    assert_eq!(
+        (standby.status(), &standby.state().0[..]),
+        (Status::Owner, &[b"1".to_vec(), b"2".to_vec()][..])
+    );
+}
+
+#[test]
+fn nothing_is_appended_beside_a_truncation_nor_after_one_that_failed_without_a_look() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    for _ in 0..2 {
+        assert!(!matches!(writer.poll(START), Some(Request::Truncate { .. })));
+        writer.snapshot(1, std::iter::once(Ok(b"1".to_vec()))).unwrap();
+        let request = writer.poll(START).unwrap();
+        writer.answer(START, now(request.make(&log)));
+    }
+    writer.push(START, b"2".to_vec()).unwrap();
+    assert!(matches!(writer.poll(START), Some(Request::Truncate { .. })));
+    assert_eq!(writer.poll(START), None);
+    writer.answer(START, Answer::Truncate(Err(unavailable())));
+    let request = writer.poll(START);
+    assert!(matches!(request, Some(Request::Read { .. })), "{request:?}");
+    writer.answer(START, now(request.unwrap().make(&log)));
+    write(&mut writer, &log, START);
+    assert_eq!((writer.committed(), writer.end()), (2, None));
+}
+
+/// Looks that found nothing, between which the log was not available for long, say nothing of the time between them.
+#[test]
+fn a_log_that_is_away_has_not_gone_back() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    let mut standby = standby("b", 2);
+    push(&mut writer, &log, &[b"1"]);
+    follow(&mut standby, &log, START);
+    writer.push(START, b"2".to_vec()).unwrap();
+    assert!(matches!(writer.poll(START), Some(Request::Append(_))));
+    writer.answer(START, Answer::Append(Err(AppendError::NoAnswer)));
+    assert!(matches!(standby.poll(START + Duration::from_secs(1)), Some(Request::Read { .. })));
+    standby.answer(START, Answer::Read(Err(unavailable())));
+    for (second, outcome) in [(1, Ok(Vec::new())), (10, Err(unavailable())), (20, Ok(Vec::new()))] {
+        let at = START + Duration::from_secs(second);
+        assert!(matches!(writer.poll(at), Some(Request::Read { .. })));
+        writer.answer(at, Answer::Read(outcome.clone()));
+        assert!(matches!(standby.poll(at), Some(Request::Read { .. })));
+        standby.answer(at, Answer::Read(outcome));
+    }
+    assert_eq!((writer.end(), standby.status()), (None, Status::Following));
+}
+
+/// Where the log refuses for the sake of another record, the last one is looked at before anything is tried again, and not at once.
+#[test]
+fn a_refused_append_or_seal_leads_to_a_look_back() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    let mut standby = standby("b", 2);
+    follow(&mut standby, &log, START);
+    for second in 0..=8 {
+        standby.look(START + Duration::from_secs(second), &[]);
+    }
+    let (at, refused) = (START + Duration::from_secs(8), AppendError::WrongLast { last: None });
+    assert!(matches!(standby.poll(at), Some(Request::Append(_))));
+    standby.answer(at, Answer::Append(Err(refused.clone())));
+    assert!(matches!(standby.poll(at), Some(Request::Read { from: 2, .. })));
+
+    writer.push(START, b"2".to_vec()).unwrap();
+    assert!(matches!(writer.poll(START), Some(Request::Append(_))));
+    writer.answer(START, Answer::Append(Err(refused)));
+    assert_eq!(writer.poll(START), None);
+    assert!(matches!(writer.poll(START + Timing::default().retry), Some(Request::Read { from: 2, .. })));
 }
 
 #[test]
