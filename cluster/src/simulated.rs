@@ -238,12 +238,6 @@ impl World {
         self.state().history.clone()
     }
 
-    /// The last record.
-    #[must_use]
-    pub fn last(&self) -> Option<Identity> {
-        self.state().history.last().map(Stored::identity)
-    }
-
     /// Whether a record was appended and did not go back.
     #[must_use]
     pub fn has(&self, known: &Identity) -> bool {

@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use super::{Answer, Request, Timing};
 use crate::log::{Append, AppendError, Appended, Identity, ReadError, Stored};
-use crate::record::{Body, Chunk, Incarnation, RecordError, encode};
+use crate::record::{Body, Chunk, Incarnation, ROWS_MAX, RecordError, encode};
 
 /// Bytes of rows in a record; more go into the next one. A single row may be larger.
 const GROUP_BYTES: usize = 256 << 10;
-/// Rows in a record.
-const GROUP_ROWS: usize = 4_096;
 /// Bytes of a row, or of a part of a snapshot.
 pub const ROW_BYTES_MAX: usize = 768 << 10;
-/// Bytes of rows that wait. More are refused.
+/// Bytes of rows that wait, and of the room that each takes beside its own. More are refused.
 pub const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// The one that appends to a ledger, from its seal on.
@@ -92,7 +90,7 @@ pub enum PushError {
     /// The log has not answered for a while, or too much waits. Try again later.
     #[error("{waiting_bytes} bytes wait for the log")]
     Busy {
-        /// Bytes of rows that wait.
+        /// Bytes that wait, as [`WAITING_BYTES_MAX`] counts them.
         waiting_bytes: usize,
     },
     /// No row may be as large.
@@ -129,6 +127,12 @@ type Chunks = Box<dyn Iterator<Item = Result<Vec<u8>, String>> + Send>;
 struct Waiting {
     row: Vec<u8>,
     since: Duration,
+}
+
+impl Waiting {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.row.len()
+    }
 }
 
 /// The record that is under way.
@@ -249,12 +253,13 @@ impl Writer {
         }
         let waiting_bytes = self.waiting_bytes;
         let is_slow = |flight: &Flight| now.saturating_sub(flight.since) > self.timing.busy;
-        if waiting_bytes + bytes > WAITING_BYTES_MAX || self.flight.as_ref().is_some_and(is_slow) {
+        let waiting = Waiting { row, since: now };
+        if waiting_bytes + waiting.bytes() > WAITING_BYTES_MAX || self.flight.as_ref().is_some_and(is_slow) {
             return Err(PushError::Busy { waiting_bytes });
         }
-        self.waiting_bytes += bytes;
+        self.waiting_bytes += waiting.bytes();
         self.pushed += 1;
-        self.waiting.push_back(Waiting { row, since: now });
+        self.waiting.push_back(waiting);
         Ok(self.pushed)
     }
 
@@ -422,12 +427,12 @@ impl Writer {
         let mut group = Vec::new();
         while let Some(waiting) = self.waiting.front() {
             bytes += waiting.row.len();
-            if !group.is_empty() && (bytes > GROUP_BYTES || group.len() == GROUP_ROWS) {
+            if !group.is_empty() && (bytes > GROUP_BYTES || group.len() == ROWS_MAX) {
                 break;
             }
+            self.waiting_bytes -= waiting.bytes();
             group.extend(self.waiting.pop_front().map(|waiting| waiting.row));
         }
-        self.waiting_bytes -= group.iter().map(Vec::len).sum::<usize>();
         group
     }
 

@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::Bytes;
 use cluster::ledger::{
     Answer, Beat, Chain, ChainError, End, FollowError, PushError, Request, SnapshotError, Standby, State,
-    Status, Timing, Writer,
+    Status, Timing, WAITING_BYTES_MAX, Writer,
 };
 use cluster::log::{Append, AppendError, Log as _, ReadError, Stored};
 use cluster::memory::Memory;
-use cluster::record::{Body, Incarnation, encode};
+use cluster::record::{Body, Chunk, Incarnation, encode};
 
 use crate::now;
 
@@ -187,7 +187,7 @@ fn rows_that_wait_too_long_are_told_and_new_ones_refused() {
     assert!(writer.poll(START).is_some());
     writer.push(START + Duration::from_millis(500), b"2".to_vec()).unwrap();
     let busy = writer.push(START + Duration::from_millis(1_001), b"3".to_vec());
-    assert_eq!(busy, Err(PushError::Busy { waiting_bytes: 1 }));
+    assert!(matches!(busy, Err(PushError::Busy { waiting_bytes: 1.. })), "{busy:?}");
     assert_eq!(writer.poll(START + Duration::from_secs(60)), None);
     assert_eq!(writer.end(), Some(&End::GaveUp));
 }
@@ -249,6 +249,12 @@ fn a_chain_refuses_another_record_in_place_of_the_next() {
     let stranger = Incarnation { nonce: 9, ..owner };
     assert!(foreign(stranger, 2).contains("the owner is 1-0000000000000001"), "{}", foreign(stranger, 2));
     assert!(foreign(owner, 5).contains("row 5 after row 1"), "{}", foreign(owner, 5));
+    // Where a log begins, any row and any term may come first, but for those behind which none comes.
+    for (term, number) in [(1, u64::MAX), (u64::MAX, 1)] {
+        let record = encode(Incarnation { term, nonce: 1 }, number, 0, &Body::Rows(vec![b"x"])).unwrap();
+        let error = Chain::default().admit(&Stored { sequence: 3, time_us: 3, record }).unwrap_err();
+        assert!(error.to_string().ends_with("cannot be counted"), "{error}");
+    }
     let broken = Stored { sequence: 3, time_us: 3, record: Bytes::from_static(b"no record") };
     assert!(matches!(chain.admit(&broken), Err(ChainError::Unreadable { sequence: 3, .. })));
 }
@@ -444,6 +450,36 @@ fn a_refused_append_or_seal_leads_to_a_look_back() {
     writer.answer(START, Answer::Append(Err(refused)));
     assert_eq!(writer.poll(START), None);
     assert!(matches!(writer.poll(START + Timing::default().retry), Some(Request::Read { from: 2, .. })));
+}
+
+#[test]
+fn a_part_of_a_snapshot_that_cannot_be_where_it_is_is_refused() {
+    for (row, start, why) in [
+        (2, 3, "the snapshot after row 2: the ledger has rows up to 1 there"),
+        (1, 4, "the snapshot after row 1: it begins with record 3 and has the rows before record 4"),
+    ] {
+        let log = Memory::new();
+        let mut writer = owner(&log);
+        push(&mut writer, &log, &[b"1"]);
+        let chunk = Chunk { member: "a", row, start, index: 0, is_last: true, bytes: b"1" };
+        let record = encode(writer.incarnation(), 2, writer.last().crc, &Body::Chunk(chunk)).unwrap();
+        now(log.append(Append { expected: Some(2), id: "part".to_owned(), record })).unwrap();
+        let mut standby = standby("b", 2);
+        follow(&mut standby, &log, START);
+        let Status::Failed(error) = standby.status() else { panic!("{:?}", standby.status()) };
+        assert_eq!(error.to_string(), why);
+    }
+}
+
+#[test]
+fn rows_without_bytes_fill_what_may_wait() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    let taken = (0..WAITING_BYTES_MAX).take_while(|_| writer.push(START, Vec::new()).is_ok()).count() as u64;
+    assert!(taken < WAITING_BYTES_MAX as u64 / 8, "{taken}");
+    write(&mut writer, &log, START);
+    assert_eq!((writer.committed(), writer.is_idle()), (taken, true));
+    assert!(writer.push(START, Vec::new()).is_ok());
 }
 
 #[test]
