@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
-use async_nats::jetstream::context::{Context, PublishErrorKind};
+use async_nats::jetstream::context::{Context, GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType, Stream};
 use async_nats::{Client, jetstream};
@@ -52,6 +52,8 @@ pub struct Options {
     pub subject: String,
     /// How many servers have it: 1, 3 or 5.
     pub replicas: usize,
+    /// Whether it is made where it is not there. One that had a ledger is not: what members have of it would be forgotten.
+    pub is_to_be_made: bool,
 }
 
 /// A consumer that is at a sequence.
@@ -74,7 +76,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 const NAMES_KEPT: Duration = Duration::from_secs(120);
 
 impl JetStream {
-    /// Opens a stream, or makes it, and sees whether it keeps what it acknowledges.
+    /// Opens a stream, or makes it where it may, and sees whether it keeps what it acknowledges.
     ///
     /// # Errors
     /// Any [`DemandError`].
@@ -94,8 +96,18 @@ impl JetStream {
         let connects = client.statistics().connects.load(Ordering::Relaxed);
         let mut context = jetstream::new(client);
         context.set_timeout(TIMEOUT);
-        let stream = context.get_or_create_stream(config.clone()).await;
-        let stream = stream.map_err(|error| demands::not_opened(&options.stream, &error))?;
+        let name = &options.stream;
+        let stream = if options.is_to_be_made {
+            let stream = context.get_or_create_stream(config.clone()).await;
+            stream.map_err(|error| demands::not_opened(name, &error))?
+        } else {
+            context.get_stream(name).await.map_err(|error| match error.kind() {
+                GetStreamErrorKind::JetStream(error) if error.code() == 404 => {
+                    DemandError::Gone { stream: name.clone() }
+                }
+                _ => demands::not_opened(name, &error),
+            })?
+        };
         demands::check_stream(&config, &stream.cached_info().config)?;
         let (subject, tail) = (options.subject.clone(), Mutex::default());
         Ok(Self { context, stream, subject, connects: AtomicU64::new(connects), tail })

@@ -122,7 +122,8 @@ impl Driver {
 }
 
 fn options(stream: &str) -> Options {
-    Options { stream: stream.to_owned(), subject: format!("nc.test.{stream}"), replicas: 3 }
+    let (subject, stream) = (format!("nc.test.{stream}"), stream.to_owned());
+    Options { stream, subject, replicas: 3, is_to_be_made: true }
 }
 
 /// A stream on servers that have just begun.
@@ -342,6 +343,13 @@ fn what_is_to_be_set_is_told() {
         let options = Options { replicas: 1, ..options("short") };
         let error = JetStream::open(client.clone(), &options).await.unwrap_err();
         assert!(error.to_string().starts_with("stream short has `max_age: 60s`: set it to 0ns"), "{error}");
+        // A stream that was there.
+        let options = Options { is_to_be_made: false, replicas: 1, ..self::options("gone") };
+        let error = JetStream::open(client.clone(), &options).await.unwrap_err();
+        assert_eq!(error, DemandError::Gone { stream: "gone".to_owned() });
+        let made = Options { is_to_be_made: true, ..options.clone() };
+        JetStream::open(client.clone(), &made).await.unwrap();
+        JetStream::open(client.clone(), &options).await.unwrap();
         // More replicas than there are servers.
         let options = Options { replicas: 3, ..self::options("many") };
         let error = JetStream::open(client, &options).await.unwrap_err();
