@@ -105,7 +105,10 @@ impl JetStream {
                 GetStreamErrorKind::JetStream(error) if error.code() == 404 => {
                     DemandError::Gone { stream: name.clone() }
                 }
-                _ => demands::not_opened(name, &error),
+                GetStreamErrorKind::EmptyName
+                | GetStreamErrorKind::Request
+                | GetStreamErrorKind::InvalidStreamName
+                | GetStreamErrorKind::JetStream(_) => demands::not_opened(name, &error),
             })?
         };
         demands::check_stream(&config, &stream.cached_info().config)?;
