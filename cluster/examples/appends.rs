@@ -67,7 +67,8 @@ async fn open(servers: &Servers) -> Vec<Arc<JetStream>> {
     let mut logs = Vec::new();
     while logs.len() < 16 {
         let stream = format!("appends-{}", logs.len());
-        let options = Options { subject: format!("nc.{stream}"), stream, replicas: REPLICAS };
+        let options =
+            Options { subject: format!("nc.{stream}"), stream, replicas: REPLICAS, is_to_be_made: true };
         match JetStream::open(servers.client().await, &options).await {
             Ok(log) => logs.push(Arc::new(log)),
             Err(error) => {

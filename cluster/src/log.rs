@@ -104,9 +104,10 @@ pub enum ReadError {
 /// A log that is shared by its writers and readers. Records are in one order and stay as they are; they are removed from its
 /// beginning alone. A record is acknowledged when a majority of the replicas has it.
 ///
-/// The first request over another connection than that of the request before, of whichever kind, is answered as unavailable:
-/// the log may have lost records in between, and its client has to look before it appends. An answer to an append or a read
-/// that comes over another connection than its request went counts as none.
+/// The first append, read or truncation over another connection than that of the one before is answered as unavailable:
+/// the log may have lost records in between, and its client has to look before it appends. [`Log::bounds`] is neither
+/// refused for that nor does it take another request's refusal. An answer to anything but a truncation that comes over
+/// another connection than its request went counts as none.
 ///
 /// A log that breaks its promise went back: records that it acknowledged are gone. No single request tells, so this is
 /// not an error of a log; [`Chain`](crate::ledger::Chain) finds it by what it knows of earlier records.

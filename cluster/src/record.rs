@@ -20,6 +20,8 @@ pub const COMPRESSED_FROM_BYTES: usize = 4 << 10;
 pub const RECORD_BYTES_MAX: usize = (1 << 20) - (4 << 10);
 /// Bytes of a body before it is compressed. What claims to have more is refused, so that no record takes much memory.
 pub const BODY_BYTES_MAX: usize = 4 << 20;
+/// Rows of a record. What claims to have more is refused: each takes memory, also where it is empty.
+pub const ROWS_MAX: usize = 4_096;
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 40;
 
@@ -210,7 +212,7 @@ impl<'a> Body<'a> {
 /// Makes a record. Its kind and the count of its rows are those of the body.
 ///
 /// # Errors
-/// [`RecordError::TooLarge`], and [`RecordError::Body`] for more than 2^32 rows.
+/// [`RecordError::TooLarge`], and [`RecordError::Body`] for more than [`ROWS_MAX`] rows.
 pub fn encode(
     incarnation: Incarnation,
     number: u64,
@@ -219,9 +221,10 @@ pub fn encode(
 ) -> Result<Bytes, RecordError> {
     let unreadable = |why: &dyn fmt::Display| RecordError::Body { why: why.to_string() };
     let count = match body {
-        Body::Rows(rows) => u32::try_from(rows.len()).map_err(|error| unreadable(&error))?,
+        Body::Rows(rows) => u32::try_from(rows.len()).unwrap_or(u32::MAX),
         Body::Seal(_) | Body::Chunk(_) => 0,
     };
+    check_rows(count)?;
     let plain = body.encode().map_err(|error| unreadable(&error))?;
     check_size(plain.len(), BODY_BYTES_MAX)?;
     let is_compressed = plain.len() >= COMPRESSED_FROM_BYTES;
@@ -287,6 +290,7 @@ impl<'a> Record<'a> {
             count: word(head, 32),
             previous: word(head, 36),
         };
+        check_rows(header.count)?;
         Ok(Self { header, body })
     }
 
@@ -295,22 +299,29 @@ impl<'a> Record<'a> {
     /// # Errors
     /// [`RecordError::Body`].
     pub fn body(&self) -> Result<Body<'_>, RecordError> {
-        let body = Body::decode(self.header.kind, &self.body)
-            .map_err(|error| RecordError::Body { why: error.to_string() })?;
-        let count = match &body {
-            Body::Rows(rows) => rows.len(),
-            Body::Seal(_) | Body::Chunk(_) => 0,
+        let unreadable = |error: postcard::Error| RecordError::Body { why: error.to_string() };
+        // A body begins with the count of its rows, which is known to be few before there is room for them.
+        let count = match self.header.kind {
+            Kind::Rows => postcard::take_from_bytes::<u64>(&self.body).map_err(unreadable)?.0,
+            Kind::Seal | Kind::Chunk => 0,
         };
-        if count as u64 != u64::from(self.header.count) {
+        if count != u64::from(self.header.count) {
             let why = format!("it has {count} rows, and its header says {}", self.header.count);
             return Err(RecordError::Body { why });
         }
-        Ok(body)
+        Body::decode(self.header.kind, &self.body).map_err(unreadable)
     }
 }
 
 fn check_size(bytes: usize, bytes_max: usize) -> Result<(), RecordError> {
     if bytes > bytes_max { Err(RecordError::TooLarge { bytes, bytes_max }) } else { Ok(()) }
+}
+
+fn check_rows(count: u32) -> Result<(), RecordError> {
+    if count as usize <= ROWS_MAX {
+        return Ok(());
+    }
+    Err(RecordError::Body { why: format!("it has {count} rows, more than {ROWS_MAX}") })
 }
 
 fn crc(record: &[u8]) -> u32 {

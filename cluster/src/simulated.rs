@@ -238,12 +238,6 @@ impl World {
         self.state().history.clone()
     }
 
-    /// The last record.
-    #[must_use]
-    pub fn last(&self) -> Option<Identity> {
-        self.state().history.last().map(Stored::identity)
-    }
-
     /// Whether a record was appended and did not go back.
     #[must_use]
     pub fn has(&self, known: &Identity) -> bool {
@@ -331,7 +325,7 @@ impl State {
     fn arrive(&mut self, arrival: Arrival) {
         let Arrival { client, connection, call, ref request } = arrival;
         let current = self.clients[client].connection;
-        if connection != current {
+        if connection != current && !matches!(request, Request::Bounds) {
             if call.is_some() {
                 self.clients[client].known_connection = current;
             }

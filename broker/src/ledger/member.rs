@@ -32,7 +32,8 @@ pub(crate) async fn follow(
 ) -> anyhow::Result<Option<(Owner, Replica)>> {
     let dir = Path::new(&config.store.data);
     let (mut replica, member) = Replica::take(dir, config.server.world)?;
-    let Some(cluster) = Cluster::open(&config.cluster, shutdown).await? else { return Ok(None) };
+    let is_new = !replica.is_there()?;
+    let Some(cluster) = Cluster::open(&config.cluster, is_new, shutdown).await? else { return Ok(None) };
     let nonce = rand::random();
     tracing::info!(member, "follows the cluster's ledger, and takes over when no broker is active");
     loop {

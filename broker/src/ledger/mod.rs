@@ -54,7 +54,9 @@ impl From<AccessError> for Fault {
 impl From<DemandError> for Fault {
     fn from(error: DemandError) -> Self {
         match error {
-            DemandError::Servers { .. } | DemandError::NotOpened { .. } => Self::Passing(error.into()),
+            DemandError::Servers { .. } | DemandError::Gone { .. } | DemandError::NotOpened { .. } => {
+                Self::Passing(error.into())
+            }
             DemandError::Version { .. }
             | DemandError::SyncInterval { .. }
             | DemandError::SystemAccount { .. }
@@ -65,14 +67,19 @@ impl From<DemandError> for Fault {
 }
 
 impl Cluster {
-    /// Connects, and sees whether the servers keep what they acknowledge. Goes on trying while none answers; `None` where it is to stop.
+    /// Connects, and sees whether the servers keep what they acknowledge. Goes on trying while none answers; `None` where it is to stop. The
+    /// stream is made for a new member alone: one that has followed a ledger would take an empty one for it.
     ///
     /// # Errors
     /// A setting of the broker or of the servers with which it cannot work.
-    async fn open(settings: &config::Cluster, shutdown: &CancellationToken) -> anyhow::Result<Option<Self>> {
+    async fn open(
+        settings: &config::Cluster,
+        is_new: bool,
+        shutdown: &CancellationToken,
+    ) -> anyhow::Result<Option<Self>> {
         let mut tries = 0;
         loop {
-            let tried = shutdown.run_until_cancelled(Self::try_open(settings)).await;
+            let tried = shutdown.run_until_cancelled(Self::try_open(settings, is_new)).await;
             match tried {
                 None => return Ok(None),
                 Some(Ok(cluster)) => return Ok(Some(cluster)),
@@ -93,7 +100,7 @@ impl Cluster {
         }
     }
 
-    async fn try_open(settings: &config::Cluster) -> Result<Self, Fault> {
+    async fn try_open(settings: &config::Cluster, is_new: bool) -> Result<Self, Fault> {
         let file = |path: &str| (!path.is_empty()).then(|| PathBuf::from(path));
         let ca = file(&settings.ca);
         let access = |servers: &str, credentials: &str| Access {
@@ -121,8 +128,8 @@ impl Cluster {
         }
         let client = user.connect("nearcast").await?;
         let name = &settings.name;
-        let options =
-            Options { stream: format!("{name}-ledger"), subject: format!("{name}.ledger"), replicas };
+        let (stream, subject) = (format!("{name}-ledger"), format!("{name}.ledger"));
+        let options = Options { stream, subject, replicas, is_to_be_made: is_new };
         let log = JetStream::open(client.clone(), &options).await?;
         let members =
             Members::open(client, &format!("{name}-members"), replicas, Timing::default().ttl).await;

@@ -30,8 +30,8 @@ pub(crate) struct Owner {
     rows: Option<Rows>,
     /// Rows that wait, by the number of their last part.
     waiting: VecDeque<(u64, SyncSender<Outcome>)>,
-    /// When the append under way was made, and behind which record.
-    appending: Option<(Instant, u64)>,
+    /// A look that found records which are not known to be this broker's own yet: when it began, and the last of them.
+    unsure: Option<(Instant, u64)>,
     is_writing_snapshot: Arc<AtomicBool>,
     ownership: Arc<Ownership>,
 }
@@ -106,7 +106,7 @@ impl Owner {
             commands: requests,
             rows: Some(rows),
             waiting: VecDeque::new(),
-            appending: None,
+            unsure: None,
             is_writing_snapshot,
             ownership: Arc::new(ownership),
         }
@@ -180,19 +180,17 @@ impl Owner {
     }
 
     fn make(&mut self, request: Request) {
-        if matches!(request, Request::Append(_)) {
-            self.appending = Some((Instant::now(), self.writer.last().sequence));
-        }
         let log = Arc::clone(&self.cluster.log);
         self.call_tasks.spawn(async move { request.make(&*log).await });
     }
 
     fn answered(&mut self, answer: Answer) {
         self.writer.answer(self.begun.elapsed(), answer);
-        if let Some((at, behind)) = self.appending
-            && self.writer.last().sequence > behind
+        // An append alone renews nothing: a standby counts the silence since the last beat.
+        if let Some((at, last)) = self.unsure
+            && self.writer.last().sequence >= last
         {
-            self.appending = None;
+            self.unsure = None;
             self.ownership.lease.confirm(at);
         }
         if let Some(fault) = self.writer.take_snapshot_fault() {
@@ -222,6 +220,8 @@ impl Owner {
             // Nothing of its own is under way: it is another's.
             self.ownership
                 .lose(format!("another broker has taken over, at record {} of the ledger", known + 1));
+        } else {
+            self.unsure.get_or_insert((at, last));
         }
     }
 

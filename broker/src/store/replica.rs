@@ -87,6 +87,11 @@ impl Replica {
         Ok((replica, name))
     }
 
+    /// Whether the directory has the file of a ledger that was followed before.
+    pub(crate) fn is_there(&self) -> Result<bool, StoreError> {
+        super::is_there(&store_file(&self.dir))
+    }
+
     /// Notes that the ledger went back: what was acknowledged is gone, and offsets may be given again. Whenever this member takes over, its
     /// sessions begin new epochs.
     pub(crate) fn note_went_back(dir: &Path) {

@@ -74,6 +74,14 @@ pub enum DemandError {
         /// What it has to be.
         wanted: String,
     },
+    /// The stream is not there, and [`Options::is_to_be_made`](super::Options::is_to_be_made) says that it was.
+    #[error(
+        "stream {stream} is not there any more, and a new one would be empty: restore it, or begin anew with an empty data directory"
+    )]
+    Gone {
+        /// The stream.
+        stream: String,
+    },
     /// The stream can neither be opened nor made.
     #[error("stream {stream} cannot be opened: {why}")]
     NotOpened {

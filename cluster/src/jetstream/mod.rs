@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use async_nats::connection::State;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
-use async_nats::jetstream::context::{Context, PublishErrorKind};
+use async_nats::jetstream::context::{Context, GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, StorageType, Stream};
 use async_nats::{Client, jetstream};
@@ -52,6 +52,8 @@ pub struct Options {
     pub subject: String,
     /// How many servers have it: 1, 3 or 5.
     pub replicas: usize,
+    /// Whether it is made where it is not there. One that had a ledger is not: what members have of it would be forgotten.
+    pub is_to_be_made: bool,
 }
 
 /// A consumer that is at a sequence.
@@ -59,6 +61,8 @@ struct Tail {
     messages: pull::Ordered,
     next: u64,
     connects: u64,
+    /// Records from `next` on that the stream had when the consumer last said so.
+    pending: u64,
     heard_at: Instant,
 }
 
@@ -72,7 +76,7 @@ const SILENCE: Duration = Duration::from_secs(5);
 const NAMES_KEPT: Duration = Duration::from_secs(120);
 
 impl JetStream {
-    /// Opens a stream, or makes it, and sees whether it keeps what it acknowledges.
+    /// Opens a stream, or makes it where it may, and sees whether it keeps what it acknowledges.
     ///
     /// # Errors
     /// Any [`DemandError`].
@@ -92,8 +96,21 @@ impl JetStream {
         let connects = client.statistics().connects.load(Ordering::Relaxed);
         let mut context = jetstream::new(client);
         context.set_timeout(TIMEOUT);
-        let stream = context.get_or_create_stream(config.clone()).await;
-        let stream = stream.map_err(|error| demands::not_opened(&options.stream, &error))?;
+        let name = &options.stream;
+        let stream = if options.is_to_be_made {
+            let stream = context.get_or_create_stream(config.clone()).await;
+            stream.map_err(|error| demands::not_opened(name, &error))?
+        } else {
+            context.get_stream(name).await.map_err(|error| match error.kind() {
+                GetStreamErrorKind::JetStream(error) if error.code() == 404 => {
+                    DemandError::Gone { stream: name.clone() }
+                }
+                GetStreamErrorKind::EmptyName
+                | GetStreamErrorKind::Request
+                | GetStreamErrorKind::InvalidStreamName
+                | GetStreamErrorKind::JetStream(_) => demands::not_opened(name, &error),
+            })?
+        };
         demands::check_stream(&config, &stream.cached_info().config)?;
         let (subject, tail) = (options.subject.clone(), Mutex::default());
         Ok(Self { context, stream, subject, connects: AtomicU64::new(connects), tail })
@@ -121,10 +138,11 @@ impl JetStream {
         let attach = async {
             let config = pull::OrderedConfig { deliver_policy, ..pull::OrderedConfig::default() };
             let consumer = self.stream.create_consumer(config).await.map_err(unavailable)?;
-            consumer.messages().await.map_err(unavailable)
+            let pending = consumer.cached_info().num_pending;
+            Ok((consumer.messages().await.map_err(unavailable)?, pending))
         };
-        let messages = timeout(TIMEOUT, attach).await.map_err(unavailable)??;
-        Ok(Tail { messages, next: from, connects, heard_at: Instant::now() })
+        let (messages, pending) = timeout(TIMEOUT, attach).await.map_err(unavailable)??;
+        Ok(Tail { messages, next: from, connects, pending, heard_at: Instant::now() })
     }
 
     /// What a jump in the sequences means.
@@ -184,22 +202,27 @@ impl Log for JetStream {
             Some(tail) => (tail, false),
             None => (self.attach(from, connects).await?, true),
         };
-        let (mut records, mut read, mut pending) = (Vec::new(), 0, None);
-        while (records.len() < 2 || read < bytes) && pending != Some(0) {
-            let message = match timeout(WAIT, tail.messages.next()).await {
+        let (mut records, mut read) = (Vec::new(), 0);
+        while (records.len() < 2 || read < bytes) && (records.is_empty() || tail.pending > 0) {
+            // A single record where more are pending would say that the log ends with it.
+            let is_enough = records.len() >= 2;
+            let wait = if tail.pending > 0 { TIMEOUT } else { WAIT };
+            let message = match timeout(wait, tail.messages.next()).await {
                 Ok(Some(Ok(message))) => message,
-                Err(_) if pending.is_none() => break,
-                Ok(Some(Err(error))) if records.is_empty() => return Err(unavailable(error)),
+                Err(_) if tail.pending == 0 => break,
                 // The next read makes the consumer anew, and tells.
-                Ok(Some(Err(_)) | None) | Err(_) if self.is_still(connects) => return Ok(records),
+                Ok(Some(Err(_)) | None) | Err(_) if is_enough && self.is_still(connects) => {
+                    return Ok(records);
+                }
                 Ok(Some(Err(error))) => return Err(unavailable(error)),
-                Ok(None) | Err(_) => return Err(unavailable("the consumer is gone")),
+                Ok(None) => return Err(unavailable("the consumer is gone")),
+                Err(_) => return Err(unavailable("the consumer is silent, and records are pending")),
             };
             let info = message.info().map_err(unavailable)?;
             if info.stream_sequence != tail.next {
-                return if records.is_empty() { Err(self.left_out(from).await) } else { Ok(records) };
+                return if is_enough { Ok(records) } else { Err(self.left_out(from).await) };
             }
-            pending = Some(info.pending);
+            tail.pending = info.pending;
             let time_us = i64::try_from(info.published.unix_timestamp_nanos() / 1_000).unwrap_or(i64::MAX);
             (tail.next, tail.heard_at) = (tail.next + 1, Instant::now());
             read += message.payload.len();
@@ -227,8 +250,12 @@ impl Log for JetStream {
     }
 
     async fn bounds(&self) -> Result<Bounds, ReadError> {
+        let connects = self.context.client().statistics().connects.load(Ordering::Relaxed);
         let info =
             timeout(TIMEOUT, self.stream.get_info()).await.map_err(unavailable)?.map_err(unavailable)?;
+        if !self.is_still(connects) {
+            return Err(unavailable("the connection is another one"));
+        }
         let state = info.state;
         Ok(Bounds { first: state.first_sequence.max(1), last: state.last_sequence })
     }

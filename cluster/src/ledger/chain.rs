@@ -105,7 +105,8 @@ impl Chain {
         let is_first = self.last.is_none() && sequence > 1;
         let rows = header.number.checked_sub(1).filter(|rows| is_first || *rows == self.rows);
         let rows = rows.ok_or_else(|| foreign(format!("row {} after row {}", header.number, self.rows)))?;
-        let rows = rows.checked_add(u64::from(header.count));
+        // A row and an owner have a next one.
+        let rows = rows.checked_add(u64::from(header.count)).filter(|rows| *rows < u64::MAX);
         let rows = rows.ok_or_else(|| foreign("rows cannot be counted".to_owned()))?;
         let member = match record.body().map_err(unreadable)? {
             Body::Seal(Seal { member }) | Body::Chunk(Chunk { member, .. }) => Some(member),
@@ -123,6 +124,7 @@ impl Chain {
         let Incarnation { term, .. } = record.header.incarnation;
         let is_seal = record.header.kind == Kind::Seal;
         match &self.owner {
+            _ if term == u64::MAX => Err("owners cannot be counted".to_owned()),
             None if sequence == 1 && !(is_seal && term == 1) => {
                 Err("a ledger begins with the seal of its first owner".to_owned())
             }

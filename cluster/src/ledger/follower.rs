@@ -44,7 +44,7 @@ pub enum FollowError {
         /// The sequence of its first record.
         first: u64,
     },
-    /// The state refused a part of a snapshot, or the log begins behind what its first snapshot has.
+    /// The state refused a part of a snapshot, the part cannot be where it is, or the log begins behind what its first snapshot has.
     #[error("the snapshot after row {row}: {why}")]
     Snapshot {
         /// The row after which it is the state.
@@ -167,7 +167,7 @@ impl<S: State> Follower<S> {
                 self.incoming = None;
                 Ok(())
             }
-            Body::Chunk(chunk) => self.chunk(chunk),
+            Body::Chunk(chunk) => self.chunk(sequence, chunk),
         }
     }
 
@@ -177,9 +177,18 @@ impl<S: State> Follower<S> {
         Ok(())
     }
 
-    fn chunk(&mut self, chunk: Chunk<'_>) -> Result<(), FollowError> {
+    fn chunk(&mut self, sequence: u64, chunk: Chunk<'_>) -> Result<(), FollowError> {
         let Chunk { row, start, index, is_last, bytes, member: _ } = chunk;
+        let (rows, wrong) = (self.chain.rows(), |why| Err(FollowError::Snapshot { row, why }));
+        if row > rows {
+            return wrong(format!("the ledger has rows up to {rows} there"));
+        }
         if index == 0 {
+            if start > sequence {
+                return wrong(format!(
+                    "it begins with record {sequence} and has the rows before record {start}"
+                ));
+            }
             self.incoming = Some(Incoming { row, start, next: 0 });
             if self.loading.is_some() {
                 self.state.clear();
@@ -202,8 +211,7 @@ impl<S: State> Follower<S> {
         (self.incoming, self.snapshot_start) = (None, Some(start));
         let Some(Loading { before, held }) = self.loading.take() else { return Ok(()) };
         if row < before {
-            let why = format!("the log begins behind row {before}");
-            return Err(FollowError::Snapshot { row, why });
+            return wrong(format!("the log begins behind row {before}"));
         }
         self.applied = row;
         held.into_iter()

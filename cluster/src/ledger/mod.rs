@@ -21,9 +21,7 @@ pub use chain::{Chain, ChainError, Owner};
 pub use follower::{FollowError, State};
 pub use membership::{Beat, Watch};
 pub use standby::{Standby, Status};
-pub use writer::{
-    End, Fate, PushError, ROW_BYTES_MAX, RefusedRecord, SnapshotError, WAITING_BYTES_MAX, Writer,
-};
+pub use writer::{End, PushError, ROW_BYTES_MAX, RefusedRecord, SnapshotError, WAITING_BYTES_MAX, Writer};
 
 use crate::log::{Append, AppendError, Appended, Log, ReadError, Stored};
 

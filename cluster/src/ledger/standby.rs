@@ -29,7 +29,7 @@ pub struct Standby<S> {
     /// Whether the last record has to be looked at again, because the log may be another by now.
     has_to_look_back: bool,
     missing_since: Option<Duration>,
-    /// Whether the end of the log was seen since the last failure.
+    /// Whether the last read showed nothing new.
     has_caught_up: bool,
     failed: Option<FollowError>,
 }
@@ -171,7 +171,7 @@ impl<S: State> Standby<S> {
                 // In the log or not: reading tells.
                 let is_there = matches!(outcome, Ok(_) | Err(AppendError::WrongLast { .. }));
                 self.next_at = if is_there { now } else { now + self.timing.retry };
-                self.has_to_look_back |= !is_there;
+                self.has_to_look_back |= outcome.is_err();
                 self.has_caught_up = false;
             }
             (Call::Reading, Answer::Read(Ok(records))) => self.read(now, &records),
@@ -179,6 +179,8 @@ impl<S: State> Standby<S> {
             (Call::Reading, Answer::Read(Err(ReadError::Unavailable { .. }))) => {
                 self.has_to_look_back = true;
                 self.has_caught_up = false;
+                // Only looks that succeed say that a record is missing, one after the other.
+                self.missing_since = None;
                 self.next_at = now + self.timing.retry;
             }
             // An answer to no request of ours says nothing.
@@ -263,17 +265,14 @@ impl<S: State> Standby<S> {
                 self.watch = new.map(|new| Watch::new(new.nonce));
             }
         }
-        if self.last() == last {
-            self.has_caught_up = true;
-            self.next_at = now + self.timing.follow;
-        } else {
-            self.next_at = now;
-        }
+        self.has_caught_up = self.last() == last;
+        self.next_at = if self.has_caught_up { now + self.timing.follow } else { now };
     }
 
     /// The log begins with `first`. What is before is gone, so that the state is begun anew from the log's snapshot.
     fn begin_with(&mut self, first: u64) {
         self.has_to_look_back = false;
+        self.has_caught_up = false;
         self.missing_since = None;
         if first != self.follower.next() {
             self.follower.begin_with(first);

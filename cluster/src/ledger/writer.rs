@@ -6,15 +6,13 @@ use std::time::Duration;
 
 use super::{Answer, Request, Timing};
 use crate::log::{Append, AppendError, Appended, Identity, ReadError, Stored};
-use crate::record::{Body, Chunk, Incarnation, RecordError, encode};
+use crate::record::{Body, Chunk, Incarnation, ROWS_MAX, RecordError, encode};
 
 /// Bytes of rows in a record; more go into the next one. A single row may be larger.
 const GROUP_BYTES: usize = 256 << 10;
-/// Rows in a record.
-const GROUP_ROWS: usize = 4_096;
 /// Bytes of a row, or of a part of a snapshot.
 pub const ROW_BYTES_MAX: usize = 768 << 10;
-/// Bytes of rows that wait. More are refused.
+/// Bytes of rows that wait, and of the room that each takes beside its own. More are refused.
 pub const WAITING_BYTES_MAX: usize = 16 << 20;
 
 /// The one that appends to a ledger, from its seal on.
@@ -51,7 +49,8 @@ pub struct Writer {
 /// Why a writer appends nothing any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum End {
-    /// Another owner has begun. Rows that are not committed never will be.
+    /// Another owner has begun. The rows that waited are not in the ledger. Those of the record under way may be, where the log was
+    /// truncated behind them before the writer looked; the next owner knows.
     #[error("another owner has begun, at record {sequence}")]
     Fenced {
         /// The first record that is another's.
@@ -82,19 +81,6 @@ pub enum RefusedRecord {
     Log(#[from] AppendError),
 }
 
-/// What became of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// It is in the ledger for ever.
-    Committed,
-    /// It waits.
-    Waiting,
-    /// It may be in the ledger. The next owner knows.
-    Unknown,
-    /// It is not in the ledger and never will be.
-    Lost,
-}
-
 /// Why a row is not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PushError {
@@ -104,7 +90,7 @@ pub enum PushError {
     /// The log has not answered for a while, or too much waits. Try again later.
     #[error("{waiting_bytes} bytes wait for the log")]
     Busy {
-        /// Bytes of rows that wait.
+        /// Bytes that wait, as [`WAITING_BYTES_MAX`] counts them.
         waiting_bytes: usize,
     },
     /// No row may be as large.
@@ -141,6 +127,12 @@ type Chunks = Box<dyn Iterator<Item = Result<Vec<u8>, String>> + Send>;
 struct Waiting {
     row: Vec<u8>,
     since: Duration,
+}
+
+impl Waiting {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.row.len()
+    }
 }
 
 /// The record that is under way.
@@ -247,22 +239,6 @@ impl Writer {
         self.end.as_ref()
     }
 
-    /// What became of a row that was pushed.
-    #[must_use]
-    pub fn fate(&self, row: u64) -> Fate {
-        let under_way = match self.flight.as_ref().map(|flight| flight.load) {
-            Some(Load::Rows(count)) => count,
-            Some(Load::Chunk | Load::LastChunk) | None => 0,
-        };
-        match &self.end {
-            _ if row <= self.committed => Fate::Committed,
-            None => Fate::Waiting,
-            Some(End::Fenced { .. } | End::Refused(_)) => Fate::Lost,
-            Some(End::WentBack { .. } | End::GaveUp) if row <= self.committed + under_way => Fate::Unknown,
-            Some(End::WentBack { .. } | End::GaveUp) => Fate::Lost,
-        }
-    }
-
     /// Takes a row, and returns its number. It is committed when [`Writer::committed`] has come to it.
     ///
     /// # Errors
@@ -277,12 +253,13 @@ impl Writer {
         }
         let waiting_bytes = self.waiting_bytes;
         let is_slow = |flight: &Flight| now.saturating_sub(flight.since) > self.timing.busy;
-        if waiting_bytes + bytes > WAITING_BYTES_MAX || self.flight.as_ref().is_some_and(is_slow) {
+        let waiting = Waiting { row, since: now };
+        if waiting_bytes + waiting.bytes() > WAITING_BYTES_MAX || self.flight.as_ref().is_some_and(is_slow) {
             return Err(PushError::Busy { waiting_bytes });
         }
-        self.waiting_bytes += bytes;
+        self.waiting_bytes += waiting.bytes();
         self.pushed += 1;
-        self.waiting.push_back(Waiting { row, since: now });
+        self.waiting.push_back(waiting);
         Ok(self.pushed)
     }
 
@@ -355,6 +332,8 @@ impl Writer {
             flight.step = Step::LookAt(now);
         }
         match flight.step {
+            // The truncation may be the request that finds the connection to be another one.
+            Step::Append if self.is_truncating => None,
             Step::Append => {
                 flight.step = Step::Appending;
                 Some(Request::Append(flight.append.clone()))
@@ -448,12 +427,12 @@ impl Writer {
         let mut group = Vec::new();
         while let Some(waiting) = self.waiting.front() {
             bytes += waiting.row.len();
-            if !group.is_empty() && (bytes > GROUP_BYTES || group.len() == GROUP_ROWS) {
+            if !group.is_empty() && (bytes > GROUP_BYTES || group.len() == ROWS_MAX) {
                 break;
             }
+            self.waiting_bytes -= waiting.bytes();
             group.extend(self.waiting.pop_front().map(|waiting| waiting.row));
         }
-        self.waiting_bytes -= group.iter().map(Vec::len).sum::<usize>();
         group
     }
 
@@ -468,8 +447,8 @@ impl Writer {
                 self.end.get_or_insert(End::Refused(error.into()));
                 return;
             }
-            Err(AppendError::WrongLast { .. }) | Ok(_) => Step::LookAt(now),
-            Err(AppendError::NoAnswer | AppendError::Unavailable { .. }) => Step::LookAt(retry),
+            Err(AppendError::WrongLast { .. } | AppendError::NoAnswer | AppendError::Unavailable { .. })
+            | Ok(_) => Step::LookAt(retry),
         };
     }
 
@@ -480,8 +459,8 @@ impl Writer {
         let Some(flight) = self.flight.as_mut().filter(|flight| flight.step == Step::Looking) else { return };
         flight.step = Step::LookAt(retry);
         match outcome {
-            Err(ReadError::Unavailable { .. }) => {}
-            // Nobody but another owner truncates as far.
+            Err(ReadError::Unavailable { .. }) => flight.missing_since = None,
+            // Nobody but another owner truncates as far. The record under way may have been there.
             Err(ReadError::TooOld { first }) => {
                 self.end.get_or_insert(End::Fenced { sequence: first });
             }

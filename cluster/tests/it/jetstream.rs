@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use cluster::jetstream::demands::{DemandError, check};
 use cluster::jetstream::{JetStream, Members, Options};
-use cluster::ledger::{Answer, Beat, End, Fate, Request, Standby, State, Status, Timing, Writer};
+use cluster::ledger::{Answer, Beat, End, Request, Standby, State, Status, Timing, Writer};
 use cluster::log::{Append, AppendError, Appended, Bounds, Log as _, ReadError, Stored};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -122,7 +122,8 @@ impl Driver {
 }
 
 fn options(stream: &str) -> Options {
-    Options { stream: stream.to_owned(), subject: format!("nc.test.{stream}"), replicas: 3 }
+    let (subject, stream) = (format!("nc.test.{stream}"), stream.to_owned());
+    Options { stream, subject, replicas: 3, is_to_be_made: true }
 }
 
 /// A stream on servers that have just begun.
@@ -280,10 +281,7 @@ fn a_writer_that_was_stopped_commits_nothing_after_its_seal() {
         writer.push(stopped.now(), b"4".to_vec()).unwrap();
         stopped.write(&mut writer, |writer| writer.end().is_some()).await;
         assert_eq!(writer.end(), Some(&End::Fenced { sequence: 3 }));
-        assert_eq!(
-            (writer.fate(1), writer.fate(2), writer.fate(3)),
-            (Fate::Committed, Fate::Lost, Fate::Lost)
-        );
+        assert_eq!(writer.committed(), 1);
 
         let mut reader = Standby::new("c".to_owned(), 3, Timing::default(), Rows::default());
         driver.follow(&mut reader, |reader| reader.applied() == 2).await;
@@ -345,6 +343,13 @@ fn what_is_to_be_set_is_told() {
         let options = Options { replicas: 1, ..options("short") };
         let error = JetStream::open(client.clone(), &options).await.unwrap_err();
         assert!(error.to_string().starts_with("stream short has `max_age: 60s`: set it to 0ns"), "{error}");
+        // A stream that was there.
+        let options = Options { is_to_be_made: false, replicas: 1, ..self::options("gone") };
+        let error = JetStream::open(client.clone(), &options).await.unwrap_err();
+        assert_eq!(error, DemandError::Gone { stream: "gone".to_owned() });
+        let made = Options { is_to_be_made: true, ..options.clone() };
+        JetStream::open(client.clone(), &made).await.unwrap();
+        JetStream::open(client.clone(), &options).await.unwrap();
         // More replicas than there are servers.
         let options = Options { replicas: 3, ..self::options("many") };
         let error = JetStream::open(client, &options).await.unwrap_err();

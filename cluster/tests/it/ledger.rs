@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use cluster::ledger::{
-    Answer, Beat, Chain, ChainError, End, Fate, FollowError, PushError, Request, SnapshotError, Standby,
-    State, Status, Timing, Writer,
+    Answer, Beat, Chain, ChainError, End, FollowError, PushError, Request, SnapshotError, Standby, State,
+    Status, Timing, WAITING_BYTES_MAX, Writer,
 };
 use cluster::log::{Append, AppendError, Log as _, ReadError, Stored};
 use cluster::memory::Memory;
-use cluster::record::{Body, Incarnation, encode};
+use cluster::record::{Body, Chunk, Incarnation, encode};
 
 use crate::now;
 
@@ -82,6 +82,10 @@ fn see_nobody(standby: &mut Standby<Rows>, log: &Memory, from: Duration, seconds
     from + Duration::from_secs(seconds)
 }
 
+fn unavailable() -> ReadError {
+    ReadError::Unavailable { why: "away".to_owned() }
+}
+
 fn bounds(log: &Memory) -> (u64, u64) {
     let bounds = now(log.bounds()).unwrap();
     (bounds.first, bounds.last)
@@ -126,8 +130,9 @@ fn an_owner_that_is_there_is_left_alone_and_one_that_is_gone_is_sealed() {
     // The one before comes back and does not know.
     writer.push(at, b"lost".to_vec()).unwrap();
     write(&mut writer, &log, at);
-    assert_eq!(writer.end(), Some(&End::Fenced { sequence: 3 }));
-    assert_eq!((writer.fate(1), writer.fate(2)), (Fate::Committed, Fate::Lost));
+    assert_eq!(writer.end(), None);
+    write(&mut writer, &log, at + Duration::from_millis(100));
+    assert_eq!((writer.end(), writer.committed()), (Some(&End::Fenced { sequence: 3 }), 1));
     assert!(matches!(writer.push(at, b"late".to_vec()), Err(PushError::Ended(End::Fenced { .. }))));
     assert_eq!(writer.poll(at), None);
     assert_eq!(bounds(&log), (1, 4));
@@ -182,10 +187,9 @@ fn rows_that_wait_too_long_are_told_and_new_ones_refused() {
     assert!(writer.poll(START).is_some());
     writer.push(START + Duration::from_millis(500), b"2".to_vec()).unwrap();
     let busy = writer.push(START + Duration::from_millis(1_001), b"3".to_vec());
-    assert_eq!(busy, Err(PushError::Busy { waiting_bytes: 1 }));
+    assert!(matches!(busy, Err(PushError::Busy { waiting_bytes: 1.. })), "{busy:?}");
     assert_eq!(writer.poll(START + Duration::from_secs(60)), None);
     assert_eq!(writer.end(), Some(&End::GaveUp));
-    assert_eq!((writer.fate(1), writer.fate(2)), (Fate::Unknown, Fate::Lost));
 }
 
 #[test]
@@ -199,7 +203,6 @@ fn a_log_that_went_back_is_noticed_by_its_writer_and_by_who_follows() {
     // A log that ends before takes its place.
     let shorter = Memory::new();
     owner(&shorter);
-    let unavailable = || ReadError::Unavailable { why: "away".to_owned() };
     let mut at = START + Duration::from_secs(1);
     let request = standby.poll(at);
     assert!(matches!(request, Some(Request::Read { from: 3, .. })), "{request:?}");
@@ -246,6 +249,12 @@ fn a_chain_refuses_another_record_in_place_of_the_next() {
     let stranger = Incarnation { nonce: 9, ..owner };
     assert!(foreign(stranger, 2).contains("the owner is 1-0000000000000001"), "{}", foreign(stranger, 2));
     assert!(foreign(owner, 5).contains("row 5 after row 1"), "{}", foreign(owner, 5));
+    // Where a log begins, any row and any term may come first, but for those behind which none comes.
+    for (term, number) in [(1, u64::MAX), (u64::MAX, 1)] {
+        let record = encode(Incarnation { term, nonce: 1 }, number, 0, &Body::Rows(vec![b"x"])).unwrap();
+        let error = Chain::default().admit(&Stored { sequence: 3, time_us: 3, record }).unwrap_err();
+        assert!(error.to_string().ends_with("cannot be counted"), "{error}");
+    }
     let broken = Stored { sequence: 3, time_us: 3, record: Bytes::from_static(b"no record") };
     assert!(matches!(chain.admit(&broken), Err(ChainError::Unreadable { sequence: 3, .. })));
 }
@@ -342,6 +351,135 @@ fn a_log_that_went_back_behind_its_snapshots_is_told() {
         let Status::Failed(error) = standby.status() else { panic!("{:?}", standby.status()) };
         assert_eq!(*error, FollowError::NoSnapshot { first: if is_empty { 4 } else { 3 } });
     }
+}
+
+/// A log whose snapshot is behind its first records: a standby that has not read so far has not seen that there is none.
+#[test]
+fn a_snapshot_that_is_not_read_yet_is_not_taken_for_missing() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    writer.snapshot(1, [Ok(b"1".to_vec()), Ok(b"2".to_vec())].into_iter()).unwrap();
+    write(&mut writer, &log, START);
+    now(log.truncate(2)).unwrap();
+    let mut standby = standby("b", 2);
+    let read = |standby: &mut Standby<Rows>, outcome| {
+        assert!(matches!(standby.poll(START + Duration::from_secs(1)), Some(Request::Read { .. })));
+        standby.answer(START, Answer::Read(outcome));
+    };
+    // It seems to have come to the end once, and then more comes.
+    let records = now(log.read(2, usize::MAX)).unwrap();
+    read(&mut standby, Err(ReadError::TooOld { first: 2 }));
+    read(&mut standby, Ok(records[..1].to_vec()));
+    read(&mut standby, Ok(Vec::new()));
+    read(&mut standby, Ok(records[1..2].to_vec()));
+    for second in 0..=8 {
+        standby.look(START + Duration::from_secs(second), &[]);
+    }
+    assert_eq!(standby.status(), Status::Following);
+    see_nobody(&mut standby, &log, START + Duration::from_secs(9), 2);
+    assert_eq!(
+        (standby.status(), &standby.state().0[..]),
+        (Status::Owner, &[b"1".to_vec(), b"2".to_vec()][..])
+    );
+}
+
+#[test]
+fn nothing_is_appended_beside_a_truncation_nor_after_one_that_failed_without_a_look() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    for _ in 0..2 {
+        assert!(!matches!(writer.poll(START), Some(Request::Truncate { .. })));
+        writer.snapshot(1, std::iter::once(Ok(b"1".to_vec()))).unwrap();
+        let request = writer.poll(START).unwrap();
+        writer.answer(START, now(request.make(&log)));
+    }
+    writer.push(START, b"2".to_vec()).unwrap();
+    assert!(matches!(writer.poll(START), Some(Request::Truncate { .. })));
+    assert_eq!(writer.poll(START), None);
+    writer.answer(START, Answer::Truncate(Err(unavailable())));
+    let request = writer.poll(START);
+    assert!(matches!(request, Some(Request::Read { .. })), "{request:?}");
+    writer.answer(START, now(request.unwrap().make(&log)));
+    write(&mut writer, &log, START);
+    assert_eq!((writer.committed(), writer.end()), (2, None));
+}
+
+/// Looks that found nothing, between which the log was not available for long, say nothing of the time between them.
+#[test]
+fn a_log_that_is_away_has_not_gone_back() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    let mut standby = standby("b", 2);
+    push(&mut writer, &log, &[b"1"]);
+    follow(&mut standby, &log, START);
+    writer.push(START, b"2".to_vec()).unwrap();
+    assert!(matches!(writer.poll(START), Some(Request::Append(_))));
+    writer.answer(START, Answer::Append(Err(AppendError::NoAnswer)));
+    assert!(matches!(standby.poll(START + Duration::from_secs(1)), Some(Request::Read { .. })));
+    standby.answer(START, Answer::Read(Err(unavailable())));
+    for (second, outcome) in [(1, Ok(Vec::new())), (10, Err(unavailable())), (20, Ok(Vec::new()))] {
+        let at = START + Duration::from_secs(second);
+        assert!(matches!(writer.poll(at), Some(Request::Read { .. })));
+        writer.answer(at, Answer::Read(outcome.clone()));
+        assert!(matches!(standby.poll(at), Some(Request::Read { .. })));
+        standby.answer(at, Answer::Read(outcome));
+    }
+    assert_eq!((writer.end(), standby.status()), (None, Status::Following));
+}
+
+/// Where the log refuses for the sake of another record, the last one is looked at before anything is tried again, and not at once.
+#[test]
+fn a_refused_append_or_seal_leads_to_a_look_back() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    let mut standby = standby("b", 2);
+    follow(&mut standby, &log, START);
+    for second in 0..=8 {
+        standby.look(START + Duration::from_secs(second), &[]);
+    }
+    let (at, refused) = (START + Duration::from_secs(8), AppendError::WrongLast { last: None });
+    assert!(matches!(standby.poll(at), Some(Request::Append(_))));
+    standby.answer(at, Answer::Append(Err(refused.clone())));
+    assert!(matches!(standby.poll(at), Some(Request::Read { from: 2, .. })));
+
+    writer.push(START, b"2".to_vec()).unwrap();
+    assert!(matches!(writer.poll(START), Some(Request::Append(_))));
+    writer.answer(START, Answer::Append(Err(refused)));
+    assert_eq!(writer.poll(START), None);
+    assert!(matches!(writer.poll(START + Timing::default().retry), Some(Request::Read { from: 2, .. })));
+}
+
+#[test]
+fn a_part_of_a_snapshot_that_cannot_be_where_it_is_is_refused() {
+    for (row, start, why) in [
+        (2, 3, "the snapshot after row 2: the ledger has rows up to 1 there"),
+        (1, 4, "the snapshot after row 1: it begins with record 3 and has the rows before record 4"),
+    ] {
+        let log = Memory::new();
+        let mut writer = owner(&log);
+        push(&mut writer, &log, &[b"1"]);
+        let chunk = Chunk { member: "a", row, start, index: 0, is_last: true, bytes: b"1" };
+        let record = encode(writer.incarnation(), 2, writer.last().crc, &Body::Chunk(chunk)).unwrap();
+        now(log.append(Append { expected: Some(2), id: "part".to_owned(), record })).unwrap();
+        let mut standby = standby("b", 2);
+        follow(&mut standby, &log, START);
+        let Status::Failed(error) = standby.status() else { panic!("{:?}", standby.status()) };
+        assert_eq!(error.to_string(), why);
+    }
+}
+
+#[test]
+fn rows_without_bytes_fill_what_may_wait() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    let taken = (0..WAITING_BYTES_MAX).take_while(|_| writer.push(START, Vec::new()).is_ok()).count() as u64;
+    assert!(taken < WAITING_BYTES_MAX as u64 / 8, "{taken}");
+    write(&mut writer, &log, START);
+    assert_eq!((writer.committed(), writer.is_idle()), (taken, true));
+    assert!(writer.push(START, Vec::new()).is_ok());
 }
 
 #[test]

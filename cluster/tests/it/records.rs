@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use cluster::record::{
-    BODY_BYTES_MAX, Body, COMPRESSED_FROM_BYTES, Chunk, HEADER_BYTES, Incarnation, Record, RecordError, Seal,
-    encode,
+    BODY_BYTES_MAX, Body, COMPRESSED_FROM_BYTES, Chunk, HEADER_BYTES, Incarnation, ROWS_MAX, Record,
+    RecordError, Seal, encode,
 };
 use proptest::collection::vec;
 use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -120,6 +120,29 @@ fn a_bomb_is_refused() {
     bytes.extend(zstd::bulk::compress(&vec![0; BODY_BYTES_MAX + 1], 1).unwrap());
     mend(&mut bytes);
     assert!(matches!(Record::decode(&bytes), Err(RecordError::TooLarge { .. })));
+}
+
+/// Rows without bytes cost nothing in a record, and memory where it is read.
+#[test]
+fn a_record_of_too_many_rows_is_refused() {
+    let rows = |count| Body::Rows(vec![b"".as_slice(); count]);
+    let bytes = encode(INCARNATION, 1, 0, &rows(ROWS_MAX)).unwrap().to_vec();
+    assert_eq!(Record::decode(&bytes).unwrap().body(), Ok(rows(ROWS_MAX)));
+    let wanted = "a record's body cannot be read: it has 4097 rows, more than 4096";
+    assert_eq!(encode(INCARNATION, 1, 0, &rows(ROWS_MAX + 1)).unwrap_err().to_string(), wanted);
+    let many = BODY_BYTES_MAX - 4;
+    let mut body = postcard::to_stdvec(&many).unwrap();
+    body.resize(body.len() + many, 0);
+    let mut bytes = bytes[..HEADER_BYTES].to_vec();
+    bytes.extend(zstd::bulk::compress(&body, 1).unwrap());
+    let mut told = |count: u32| {
+        bytes[32..36].copy_from_slice(&count.to_le_bytes());
+        mend(&mut bytes);
+        Record::decode(&bytes).and_then(|record| record.body().map(|_| ())).unwrap_err().to_string()
+    };
+    assert_eq!(told(4_097), wanted);
+    let wanted = "a record's body cannot be read: it has 4194300 rows, and its header says 1";
+    assert_eq!(told(1), wanted);
 }
 
 #[test]

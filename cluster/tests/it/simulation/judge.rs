@@ -44,7 +44,8 @@ pub(super) struct Judge {
     nonces: u64,
     acknowledged: BTreeMap<u64, (Vec<u8>, Incarnation)>,
     gone: Vec<Identity>,
-    /// Whether anything was acknowledged or anybody began anew since the simulation looked.
+    /// Whether anything was acknowledged since the simulation looked, and whether anybody began anew.
+    pub(super) has_acknowledged: bool,
     pub(super) has_news: bool,
     /// Whether the log went back behind its last snapshot.
     pub(super) is_beyond_help: bool,
@@ -70,6 +71,7 @@ impl Judge {
             nonces: 0,
             acknowledged: BTreeMap::new(),
             gone: Vec::new(),
+            has_acknowledged: false,
             has_news: false,
             is_beyond_help: false,
         }
@@ -91,7 +93,7 @@ impl Judge {
             return was_there.then_some(()).ok_or_else(never);
         }
         self.tally.acknowledged += 1;
-        self.has_news = true;
+        self.has_acknowledged = true;
         match self.acknowledged.insert(number, (row.to_owned(), writer.incarnation())) {
             None => Ok(()),
             Some(_) => Err(format!("row {number} is acknowledged twice")),
