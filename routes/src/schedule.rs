@@ -18,7 +18,7 @@ pub const BATCH: usize = 64;
 const MARGIN_PERCENT: u64 = 10;
 
 /// How much longer than planned the last batch may take, in percent, so that it still comes in time.
-const RESERVE_PERCENT: u64 = 4;
+const RESERVE_PERCENT: u64 = 10;
 
 /// How a batch is to be found.
 pub struct Batch<'a> {
@@ -72,16 +72,21 @@ impl Plan {
 #[derive(Clone, Copy, Debug)]
 struct Planner<'a> {
     profile: &'a Profile,
-    /// Routes of a batch, at most.
-    batch: usize,
+    /// Routes of a batch of each level, at most.
+    sizes: [usize; LEVELS],
     /// How long batches take by now, as a percentage of what is in the profile.
     percent: u64,
 }
 
-impl Planner<'_> {
-    /// Routes of a batch of a level, at most.
-    fn size(&self, level: usize) -> usize {
-        self.profile.size(level, self.batch)
+impl<'a> Planner<'a> {
+    /// Of batches as long as the profile says.
+    fn new(profile: &'a Profile, batch: usize) -> Self {
+        Self { profile, sizes: std::array::from_fn(|level| profile.size(level, batch.max(1))), percent: 100 }
+    }
+
+    /// A planner of batches that take this percentage of what is in the profile, or what they took before if that is more.
+    fn slower(self, percent: u64) -> Self {
+        Self { percent: percent.max(self.percent), ..self }
     }
 
     fn by_now(&self, ns: u64) -> u64 {
@@ -90,7 +95,7 @@ impl Planner<'_> {
 
     /// What some routes of a level take in batches.
     fn takes_ns(&self, level: usize, count: usize) -> u64 {
-        let size = self.size(level);
+        let size = self.sizes[level];
         let whole = u128::from(self.profile.batch_ns(level, size)) * (count / size) as u128;
         self.by_now(bounded(whole).saturating_add(self.profile.batch_ns(level, count % size)))
     }
@@ -101,7 +106,7 @@ impl Planner<'_> {
         while more - fits > 1 {
             let tried = fits.midpoint(more);
             // The last batch may take longer than in the mean, and what comes late is worth nothing.
-            let reserve_ns = self.takes_ns(level, tried.min(self.size(level))) * RESERVE_PERCENT / 100;
+            let reserve_ns = self.takes_ns(level, tried.min(self.sizes[level])) * RESERVE_PERCENT / 100;
             let takes_ns = self.takes_ns(level, tried) + reserve_ns;
             let takes_ns = takes_ns.saturating_add(rest_ns(tried));
             if takes_ns <= left_ns { fits = tried } else { more = tried }
@@ -151,7 +156,7 @@ impl Planner<'_> {
         let pairs =
             (finest..LEVELS).flat_map(|level| (level + 1..LEVELS).map(move |coarser| (level, coarser)));
         let choices = pairs.filter_map(|(level, coarser)| {
-            let count = self.at(level, found[coarser].len(), left_ns).0[level].min(self.size(level));
+            let count = self.at(level, found[coarser].len(), left_ns).0[level].min(self.sizes[level]);
             let more = u64::from(SCORES[level] - SCORES[coarser]) * count as u64;
             (count > 0).then_some((more, (level, coarser, count)))
         });
@@ -211,13 +216,12 @@ impl Scheduler {
         now_ns: impl Fn() -> u64,
         mut find: impl FnMut(&[usize], &mut Batch<'_>) -> Vec<bool>,
     ) -> Vec<Option<usize>> {
-        let mut planner = Planner { profile, batch: batch.max(1), percent: 100 };
+        let mut planner = Planner::new(profile, batch);
         // The next ones are the last.
         let mut waiting: Vec<_> = (0..count).rev().collect();
         let mut found: [Vec<usize>; LEVELS] = Default::default();
         loop {
-            let began_ns = now_ns();
-            let left_ns = contract_ns.map(|contract_ns| contract_ns.saturating_sub(began_ns));
+            let left_ns = contract_ns.map(|contract_ns| contract_ns.saturating_sub(now_ns()));
             let is_first = !waiting.is_empty();
             let next = if is_first {
                 self.next(&planner, finest, waiting.len(), left_ns)
@@ -229,7 +233,7 @@ impl Scheduler {
             };
             let Some((level, coarser, planned)) = next else { break };
             let from = coarser.map_or(&mut waiting, |coarser| &mut found[coarser]);
-            let mut numbers = from.split_off(from.len() - planned.min(planner.size(level)));
+            let mut numbers = from.split_off(from.len() - planned.min(planner.sizes[level]));
             numbers.reverse();
             let size = numbers.len();
             let (profile_ns, planned_ns) =
@@ -238,6 +242,9 @@ impl Scheduler {
             // How long it may take until that is looked into.
             let mut longest_ns = worst_ns.max(planned_ns * (100 + MARGIN_PERCENT) / 100);
             let mut percent = None;
+            // Planning takes a part of a short contract.
+            let began_ns = now_ns();
+            let left_ns = contract_ns.map(|contract_ns| contract_ns.saturating_sub(began_ns));
             let until_ns = contract_ns.filter(|_| self == Self::Online);
             let mut probe = |part: f64, found_count: usize| {
                 let (Some(until_ns), Some(left_ns)) = (until_ns, left_ns) else { return true };
@@ -253,7 +260,7 @@ impl Scheduler {
                 let whole_ns = took_ns.saturating_add(
                     whole_ns.saturating_sub(took_ns).midpoint(planned_ns.saturating_sub(took_ns)),
                 );
-                let planner = Planner { percent: percent.unwrap_or(100).max(planner.percent), ..planner };
+                let planner = planner.slower(percent.unwrap_or(100));
                 let missing = if is_first { size - found_count } else { 0 };
                 let underway = Underway { level, finest, missing, took_ns, whole_ns, left_ns };
                 planner.is_worth_ending(&underway, waiting.len())
@@ -398,7 +405,7 @@ mod tests {
             batches,
         ];
         for (profile, batch) in profiles.iter().flat_map(|profile| [(profile, 3), (profile, 64)]) {
-            let planner = Planner { profile, batch, percent: 100 };
+            let planner = Planner::new(profile, batch);
             for left_ns in [0, 99, 100, 1_000, 2_500, 3_000, 9_999, 10_000, 25_000, 40_000, 99_000] {
                 let plan = planner.plan(0, 10, left_ns);
                 assert!(takes_ns(&planner, &plan) <= left_ns && plan.0.iter().sum::<usize>() <= 10);
@@ -408,7 +415,7 @@ mod tests {
             }
         }
         let profile = &each(EACH_NS);
-        let planner = Planner { profile, batch: 64, percent: 100 };
+        let planner = Planner::new(profile, 64);
         assert!(planner.plan(2, 10, 1_000_000).0[..2] == [0, 0], "the finest is level 2");
     }
 
