@@ -103,8 +103,9 @@ fn a_batch_of_a_contract_is_cut_where_its_time_is_over() {
     assert_eq!(in_time(100, 12_000).0, 1.0, "about as long as planned");
     for step_ns in [1_200, 2_500] {
         let (found, ended_ns) = in_time(step_ns, 12_000);
+        // The last slice, whether to go on, what was learned, and the next plan: each looks at the clock.
         assert!(
-            found < 1.0 && ended_ns <= 12_000 + 3 * step_ns,
+            found < 1.0 && ended_ns <= 12_000 + 5 * step_ns,
             "{found} after {ended_ns} in steps of {step_ns}"
         );
     }
