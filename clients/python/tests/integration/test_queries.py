@@ -91,9 +91,10 @@ async def test_routes_lead_along_the_streets(brokers: Callable[..., Broker]) -> 
         assert len(way["route"]["coordinates"]) > 2
     with sync.Api(url) as api_without_asyncio:
         assert api_without_asyncio.route(vaduz, schaan, deadline_ms=10_000, coarsest=0)["score"] == 6
-        assert [way["radius_m"] for way in api_without_asyncio.routes("ann")] == [100]
-    with sync.connect(url, "ann") as session_without_asyncio:
-        assert session_without_asyncio.routes()[0]["to"] == schaan
+        with sync.connect(url, "bob") as session_without_asyncio:
+            session_without_asyncio.subscribe("way", Filter(nearcast.along_route(schaan, 100)))
+            assert session_without_asyncio.routes()[0]["to"] == schaan
+            assert [way["radius_m"] for way in api_without_asyncio.routes("bob")] == [100]
     async with Api(brokers().url) as api:
         with pytest.raises(ProblemError, match="knows no streets"):
             await api.route(vaduz, schaan)
