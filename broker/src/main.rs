@@ -129,7 +129,7 @@ fn begin_anew(why: anyhow::Error) -> anyhow::Result<()> {
     Err(why.context(format!("the program cannot begin anew: {error}")))
 }
 
-/// Where a process cannot be replaced, whoever watches over it starts it again.
+/// Where a process cannot be replaced, its supervisor starts it again.
 #[cfg(not(unix))]
 fn begin_anew(why: anyhow::Error) -> anyhow::Result<()> {
     Err(why)

@@ -18,7 +18,7 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::log::{Append, AppendError, Appended, Bounds, Identity, Log, ReadError, Stored};
 use crate::memory::Records;
 
-/// How often what goes wrong.
+/// The frequency of each fault.
 #[derive(Clone, Debug)]
 pub struct Faults {
     /// How long a message takes, each way.

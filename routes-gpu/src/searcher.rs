@@ -28,7 +28,7 @@ pub enum Form {
     Launches,
     /// One kernel, in which a block of threads has a query and goes from round to round by itself. For many searches.
     Composed,
-    /// As [`Form::Composed`], and so many warps have a query, each of which takes a block of 128 nodes at a time: 1 to 8, and no more than the largest
+    /// As [`Form::Composed`], with this number of warps for a query, each of which takes a block of 128 nodes at a time: 1 to 8, and no more than the largest
     /// query has blocks, as many as [`Form::Composed`] takes. With fewer a search takes longer, and more of them run at once.
     Warps(u32),
 }
@@ -257,7 +257,7 @@ impl Searcher {
         }
     }
 
-    /// The part of its time that a batch of a level has taken after so many slices.
+    /// The part of its time that a batch of a level has taken after a number of slices.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few slices")]
     fn part(&self, level: usize, slices: f64) -> f64 {
         let parts = &self.parts[level];

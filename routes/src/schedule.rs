@@ -41,7 +41,7 @@ impl Batch<'_> {
         Self { level, blocks, rounds, until_ns: Some(u64::MAX), probe: None }
     }
 
-    /// Whether to go on, where so much of the work is done (0 to 1) and so many routes have been found.
+    /// Whether to go on, by the part of the work that is done (0 to 1) and the number of routes that have been found.
     pub fn goes_on(&mut self, part: f64, found: usize) -> bool {
         self.probe.as_mut().is_none_or(|probe| probe(part, found))
     }
@@ -163,8 +163,8 @@ impl<'a> Planner<'a> {
         choices.max().map(|(_, choice)| choice)
     }
 
-    /// Whether a batch is worth to be ended that has found so many of its routes and takes so long in all: what then is left of the time is for those that
-    /// wait, and else also for those of its routes that have not been found.
+    /// Whether a batch is worth ending: if it is, the time that is then left is for the routes that wait; if it is not, also for those of the batch that have
+    /// not been found.
     fn is_worth_ending(&self, batch: &Underway, waiting: usize) -> bool {
         let worth = |count, left_ns| self.plan(batch.finest, count, left_ns).worth();
         let missing = batch.missing;
@@ -189,7 +189,7 @@ struct Underway {
     left_ns: u64,
 }
 
-/// How long a batch takes in all of which a part has been done.
+/// How long a batch takes in all, by how long a part of it took.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,

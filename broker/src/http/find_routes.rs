@@ -1,7 +1,7 @@
 //! `/v1/routes`: the best way along streets.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -116,8 +116,7 @@ pub(crate) async fn find(
         };
         let body = body::document(&app, &headers, body, bound).await?;
         let question = RouteQuestion::parse(body::text(&body)?)?;
-        let (mut found, took) = streets.find(tenant, vec![question], arrived).await?;
-        app.admission.charge(&payer, took);
+        let mut found = streets.find(tenant, vec![question], arrived, charge(&app, payer)).await?;
         let found = found.pop().unwrap_or(Err(ApiError::Late))?;
         return Ok(error::json(StatusCode::OK, text(&found)));
     }
@@ -131,9 +130,7 @@ pub(crate) async fn find(
         return Err(ApiError::BadRequest(format!("a request has at most {QUESTIONS_MAX} questions")));
     }
     let questions = read.iter().filter_map(|question| question.as_ref().ok().copied()).collect();
-    let (found, took) = streets.find(tenant, questions, arrived).await?;
-    app.admission.charge(&payer, took);
-    let mut found = found.into_iter();
+    let mut found = streets.find(tenant, questions, arrived, charge(&app, payer)).await?.into_iter();
     let answers = read.into_iter().map(|question| match question {
         Ok(_) => found.next().unwrap_or(Err(ApiError::Late)),
         Err(refusal) => Err(refusal),
@@ -174,9 +171,14 @@ pub(crate) async fn of_client(
         (Located::At { position, .. }, areas) => (Some(position), areas),
     };
     let tenant = tenant::split(&client).0.into();
-    let (told, took) = app.streets()?.tell(tenant, at, areas, to_itself).await?;
-    app.admission.charge(&payer, took);
+    let told = app.streets()?.tell(tenant, at, areas, to_itself, charge(&app, payer)).await?;
     Ok(error::json(StatusCode::OK, text(&told)))
+}
+
+/// Charges somebody for work, also where the answer is not waited for.
+fn charge(app: &Arc<App>, payer: Arc<str>) -> impl FnOnce(Duration) + Send + 'static {
+    let app = Arc::clone(app);
+    move |took| app.admission.charge(&payer, took)
 }
 
 fn text(document: &impl Serialize) -> String {

@@ -20,8 +20,8 @@ const LOOK: Duration = Duration::from_millis(1_000);
 /// How long a standby waits for answers before it asks what is due.
 const TICK: Duration = Duration::from_millis(20);
 
-/// Follows the cluster's ledger, and returns when this broker is the active one; `None` where it is to stop before that. `note` is told of rows that
-/// were read.
+/// Follows the cluster's ledger, and returns when this broker is the active one; `None` where it is to stop before that. `note` gets the
+/// number of the last row that was carried out.
 ///
 /// # Errors
 /// Settings of the broker or of NATS with which it cannot work, a data directory that cannot be had or written, and a ledger that cannot be read.
@@ -144,7 +144,7 @@ impl<'a> Following<'a> {
         let (members, (member, nonce)) = (Arc::clone(&self.cluster.members), self.member);
         let member = member.to_owned();
         self.look_tasks.spawn(async move {
-            // Who is not heard of is not missed while it is a standby.
+            // A standby that is not heard of is not missed.
             let _ = members.beat(&member, nonce).await;
             Looked::Nothing
         });

@@ -254,7 +254,7 @@ impl Owner {
                 break;
             }
             let Some((_, done)) = self.waiting.pop_front() else { break };
-            // Who waited may have given up.
+            // The caller may have given up.
             let _ = done.send(if is_committed { Ok(()) } else { Err(end.clone().unwrap_or_default()) });
         }
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 /// The time at which the cluster was last known to have this broker as its active one.
 ///
-/// Whoever acknowledges something asks at that moment, by a clock that goes on while the process is stopped: so a broker that was stopped
-/// and goes on acknowledges nothing that another has the right to.
+/// It is looked at when something is acknowledged, by a clock that goes on while the process is stopped. So a broker that was stopped and
+/// goes on acknowledges nothing that is another's to acknowledge.
 #[derive(Debug)]
 pub(crate) struct Lease {
     begun: Instant,

@@ -46,7 +46,7 @@ pub struct Streets {
     /// Memory of searches that are not under way.
     memories: Mutex<Vec<Memories>>,
     /// Requests that are answered at once.
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
 }
 
 /// What arcs cost, and what follows from that.
@@ -88,7 +88,7 @@ impl Streets {
         let (by_length, by_duration) = (costs(lengths_mm(&network)), costs(durations_ms(&network)));
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
         let nearest = Nearest::new(&network);
-        let (memories, turns) = (Mutex::default(), Semaphore::new(threads));
+        let (memories, turns) = (Mutex::default(), Arc::new(Semaphore::new(threads)));
         let traffic = Traffic::new(&network);
         let mut streets =
             Self { network, graph, hierarchy, nearest, by_length, by_duration, traffic, memories, turns };
@@ -103,29 +103,47 @@ impl Streets {
         Ok(Some(Arc::new(streets)))
     }
 
-    /// Finds routes on a thread beside those that serve everybody, and says how long that took. The least deadline, from `arrived` on, counts
+    /// Finds routes on a thread beside those that serve everybody, and charges for the time that this took. The least deadline, from `arrived` on, counts
     /// for all.
     pub(crate) async fn find(
         self: &Arc<Self>,
         tenant: Arc<str>,
         questions: Vec<RouteQuestion>,
         arrived: Instant,
-    ) -> Result<(Vec<Result<FoundRoute, ApiError>>, Duration), ApiError> {
-        self.aside(move |streets, memories| {
+        charge: impl FnOnce(Duration) + Send + 'static,
+    ) -> Result<Vec<Result<FoundRoute, ApiError>>, ApiError> {
+        let count = questions.len();
+        let until = least_deadline(&questions).map(|deadline| arrived + deadline);
+        let found = self.aside(until, move |streets, memories| {
             let began = Instant::now();
-            (streets.answer(&tenant, &questions, arrived, memories), began.elapsed())
-        })
-        .await
+            let answers = streets.answer(&tenant, &questions, arrived, memories);
+            charge(began.elapsed());
+            answers
+        });
+        match found.await {
+            Err(ApiError::Late) => Ok((0..count).map(|_| Err(ApiError::Late)).collect()),
+            found => found,
+        }
     }
 
-    /// Does work on a thread beside those that serve everybody, in its turn.
+    /// Does work on a thread beside those that serve everybody, in its turn, or not at all where that does not come until a moment. Work that has begun goes
+    /// on, and keeps its turn, where nobody waits for it any more.
     async fn aside<T: Send + 'static>(
         self: &Arc<Self>,
+        until: Option<Instant>,
         work: impl FnOnce(&Self, &mut Memories) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let _turn = self.turns.acquire().await.map_err(|_| ApiError::Stopping)?;
+        let turn = Arc::clone(&self.turns).acquire_owned();
+        let turn = match until {
+            Some(until) => tokio::time::timeout_at(until.into(), turn).await.map_err(|_| ApiError::Late)?,
+            None => turn.await,
+        };
+        let turn = turn.map_err(|_| ApiError::Stopping)?;
         let streets = Arc::clone(self);
-        let work = move || streets.with_memories(|memories| work(&streets, memories));
+        let work = move || {
+            let _turn = turn;
+            streets.with_memories(|memories| work(&streets, memories))
+        };
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|_| ApiError::Internal("a search for routes panicked"))
@@ -148,7 +166,7 @@ impl Streets {
         arrived: Instant,
         memories: &mut Memories,
     ) -> Vec<Result<FoundRoute, ApiError>> {
-        let deadline = questions.iter().filter_map(|question| question.deadline).min();
+        let deadline = least_deadline(questions);
         let slowed = self.traffic.of(tenant);
         let slowed = slowed.costs.as_ref();
         let mut answers: Vec<_> = questions.iter().map(|_| Err(ApiError::Late)).collect();
@@ -273,6 +291,10 @@ impl Streets {
         }
         profile
     }
+}
+
+fn least_deadline(questions: &[RouteQuestion]) -> Option<Duration> {
+    questions.iter().filter_map(|question| question.deadline).min()
 }
 
 /// Metres of millimetres, seconds of milliseconds.

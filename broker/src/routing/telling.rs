@@ -1,5 +1,5 @@
-//! Areas along routes as they are told: to their client those that are in force; to others what those would be if the client were where others are
-//! shown it, for the way in force would say more.
+//! Areas along routes as they are shown: to their client those that are in force; to others what those would be if the client were where it is shown
+//! to others, for the way in force would say more.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,15 +30,16 @@ pub(crate) struct AreaHeld {
 }
 
 impl Streets {
-    /// Tells where areas of a client at a place lie, and how long it took to find that.
+    /// Tells where areas of a client at a place lie, and charges for the time that this took.
     pub(crate) async fn tell(
         self: &Arc<Self>,
         tenant: Arc<str>,
         at: Option<Position>,
         areas: Vec<AreaHeld>,
         to_itself: bool,
-    ) -> Result<(Vec<ClientRoute>, Duration), ApiError> {
-        self.aside(move |streets, memories| {
+        charge: impl FnOnce(Duration) + Send + 'static,
+    ) -> Result<Vec<ClientRoute>, ApiError> {
+        self.aside(None, move |streets, memories| {
             let began = Instant::now();
             let told = areas.into_iter().map(|mut area| {
                 if !to_itself {
@@ -51,7 +52,9 @@ impl Streets {
                 }
                 ClientRoute { approximate: !to_itself, ..streets.told(&tenant, at.as_ref(), &area, memories) }
             });
-            (told.collect(), began.elapsed())
+            let told = told.collect();
+            charge(began.elapsed());
+            told
         })
         .await
     }

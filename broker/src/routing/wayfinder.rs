@@ -173,7 +173,7 @@ impl Wayfinder {
                     continue;
                 }
                 let finder = Arc::clone(&self);
-                let found = self.streets.aside(move |_, memories| finder.find(batch, memories)).await;
+                let found = self.streets.aside(None, move |_, memories| finder.find(batch, memories)).await;
                 for one in found.unwrap_or_default() {
                     tell(one.place.shard, RouteNews::Found(Box::new(one))).await;
                 }

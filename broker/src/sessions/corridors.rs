@@ -317,9 +317,14 @@ impl Sessions {
 
     /// Answers the moves of a client that have nothing to wait for any more.
     pub(super) fn answer_moves(&mut self, client_id: u32) {
+        let routed = self.clients.get(client_id).and_then(|client| client.routed.as_ref());
+        if routed.is_none_or(|routed| routed.waiting.is_empty()) {
+            return;
+        }
         let oldest = self.oldest_question(client_id);
-        let routed = self.clients.get_mut(client_id).and_then(|client| client.routed.as_mut());
-        let Some(routed) = routed.filter(|routed| !routed.waiting.is_empty()) else { return };
+        let Some(routed) = self.clients.get_mut(client_id).and_then(|client| client.routed.as_mut()) else {
+            return;
+        };
         let ends = routed.waiting.partition_point(|(moves, _)| oldest.is_none_or(|oldest| *moves < oldest));
         let answers: Vec<_> = routed.waiting.drain(..ends).map(|(_, answer)| answer).collect();
         self.answer_safely(answers);

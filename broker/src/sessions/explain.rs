@@ -43,10 +43,7 @@ impl Sessions {
                 };
                 let confinement = id.and_then(|id| self.clients.get(id)?.confinement.clone());
                 let watch = watch.ok_or_else(none)?;
-                let is_shown = to_itself
-                    || id
-                        .and_then(|id| self.tracker.fix(ClientId(id)))
-                        .is_some_and(|fix| self.shown(fix) == Some(fix.position));
+                let is_shown = to_itself || id.is_some_and(|id| self.is_shown_exactly(ClientId(id)));
                 let watch = if routes.is_empty() || is_shown {
                     watch
                 } else {
@@ -161,6 +158,27 @@ impl Sessions {
         };
         let account = self.tracker.account_of(watch, fix, &rehearsed.event, prospect);
         (account, lives_for(id, rehearsed.life.as_ref().map(|life| life.ttl)))
+    }
+}
+
+impl Sessions {
+    /// Whether others are shown where exactly a client is.
+    fn is_shown_exactly(&self, client: ClientId) -> bool {
+        self.tracker.fix(client).is_some_and(|fix| self.shown(fix) == Some(fix.position))
+    }
+
+    /// The subscriptions of a client with their areas along routes nowhere; `None` where it has no such areas, or others are shown where it is.
+    pub(super) fn watches_without_routes(&self, client: ClientId) -> Option<Arc<[Watch]>> {
+        let held = self.clients.get(client.0)?;
+        if held.routed.is_none() || self.is_shown_exactly(client) {
+            return None;
+        }
+        let partition = self.partition(tenant::split(&held.name).0);
+        let watches = held.subscriptions.values().filter_map(|number| {
+            let watch = self.tracker.watch(SubscriptionId(*number))?;
+            Some(without_routes(watch, &self.routed_filters(*number)).within(partition))
+        });
+        Some(watches.collect())
     }
 }
 

@@ -155,14 +155,16 @@ impl Sessions {
     fn begin_query(&self, question: &LiveQuestion, client: Option<ClientId>) -> Query {
         let to_itself = question.client.as_ref().is_some_and(|(_, to_itself)| *to_itself);
         let view = |id| {
-            // Others are told what it would be at the place that they are shown: what its areas hold tells where they are.
-            let shown = || self.tracker.fix(id).and_then(|fix| Some((self.shown(fix)?, *fix)));
-            let view = if to_itself {
-                View::Own
-            } else {
-                View::From(shown().map(|(position, fix)| matcher::live::Fix { position, ..fix }))
-            };
-            (id, view)
+            if to_itself {
+                return (id, View::Own);
+            }
+            // To others the answer is what it would be at the place that they are shown: what its areas hold tells where they are.
+            let shown = self.tracker.fix(id).and_then(|fix| Some((self.shown(fix)?, *fix)));
+            let fix = shown.map(|(position, fix)| matcher::live::Fix { position, ..fix });
+            match self.watches_without_routes(id) {
+                Some(watches) => (id, View::Instead(watches, fix)),
+                None => (id, View::From(fix)),
+            }
         };
         self.tracker.query(Wanted {
             partition: self.partition(&question.tenant),

@@ -2,7 +2,7 @@
 //!
 //! A row of the log goes to the ledger in parts, for the ledger takes no row as large as a row of the log may be. Each part says to
 //! which commit it belongs and what a file has to know of itself, so that a member that begins with the first row needs nothing else. A commit
-//! of which a later one has the number failed, as in the file, and the later one takes its place.
+//! whose number a later one has failed, as in the file, and the later one takes its place.
 //!
 //! A snapshot is the file's description and its rows, one after the other, as a run of bytes that is cut into parts of one size.
 
@@ -101,7 +101,7 @@ impl Entry<'_> {
 
 /// Bytes of a part of a row or of a snapshot. The ledger takes 768 KiB.
 const PART_BYTES: usize = 512 << 10;
-/// Bytes of rows after which the ledger gets a snapshot, so that who begins does not read for long.
+/// Bytes of rows after which the ledger gets a snapshot, so that a new member does not read for long.
 pub(super) const SNAPSHOT_BYTES: u64 = 64 << 20;
 /// Snapshots after which nothing of what was removed before is in the ledger.
 const TO_WIPE: u8 = 2;

@@ -73,7 +73,7 @@ pub(super) struct Lazy {
     is_failing: bool,
 }
 
-/// Who has what is acknowledged before the sync.
+/// The keeper of changes that are acknowledged before the file is synced.
 #[derive(Debug)]
 enum Keeper {
     Tail(Tail),

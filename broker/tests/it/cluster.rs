@@ -86,7 +86,7 @@ impl Watched {
         is_taken
     }
 
-    /// Publishes until so many more are acknowledged.
+    /// Publishes until this number more are acknowledged.
     async fn publish_more(&mut self, program: &Program, count: usize) {
         let (enough, http) = (self.acknowledged.len() + count, program.http());
         eventually("events are acknowledged", async || {

@@ -110,7 +110,7 @@ pub struct ClientRoute {
     pub to: [f64; 2],
     /// What is least on the way.
     pub by: RouteBy,
-    /// The area is what lies within so many metres of the way.
+    /// The area is what lies within this distance of the way, in metres.
     pub radius_m: f64,
     /// Whether it lies along a way, and if not, for which reason.
     pub state: RouteState,
@@ -130,7 +130,7 @@ pub struct ClientRoute {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub left_s: Option<f64>,
-    /// Always `true`: the way from where others are shown the client. Absent where the client itself asks, which is told the way in force.
+    /// Always `true`: the way from where others are shown the client. Absent where the client itself asks, which gets the way in force.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approximate: bool,
 }

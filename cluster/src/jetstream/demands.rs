@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::record::RECORD_BYTES_MAX;
 
-/// Version of the server from which on appends that expect a last sequence are held against those under way
+/// Version of the server from which on appends that expect a last sequence are compared with those under way
 /// (nats-io/nats-server#6194), and streams may be asked for it.
 pub const VERSION_MIN: (u64, u64) = (2, 12);
 
@@ -33,7 +33,7 @@ pub enum DemandError {
     SyncInterval {
         /// The server.
         server: String,
-        /// How long what is acknowledged is not synced.
+        /// The time for which acknowledged records are not synced.
         found: Duration,
     },
     /// There are fewer servers with JetStream than a stream has replicas.

@@ -55,7 +55,7 @@ pub enum Answer {
     Truncate(Result<(), ReadError>),
 }
 
-/// How long what takes.
+/// Limits of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// For how long a beat says that a member is there.

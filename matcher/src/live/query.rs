@@ -7,18 +7,19 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 use super::points::{KEY_BYTES, Key, Part, Points, Region};
 use super::rectangle::Rectangle;
 use super::standing::{LOOK_NS, Scene};
-use super::tracker::Tracker;
+use super::tracker::{Tracker, Watch};
 use super::{Fix, Partition};
 use crate::area::{Area, Ball};
 use crate::condition::expression::{Expression, Truth};
 use crate::condition::reading::Reading;
 use crate::event::Event;
 use crate::geo::{Position, Radius, World, squared_chord};
-use crate::subscription::ClientId;
+use crate::subscription::{ClientId, SubscriptionId};
 
 /// Where live events are asked for.
 #[derive(Clone, Debug)]
@@ -38,12 +39,14 @@ pub enum Within {
 }
 
 /// From where the subscriptions of a client are looked at.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum View {
     /// From where the client is, with what it has inside.
     Own,
     /// From somewhere, or nowhere, as if the client had just come there; filters that count the nearest take nothing.
     From(Option<Fix>),
+    /// As [`View::From`], with these in place of the client's subscriptions.
+    Instead(Arc<[Watch]>, Option<Fix>),
 }
 
 /// A question.
@@ -276,7 +279,7 @@ impl<P: Clone> Tracker<P> {
     ) -> bool {
         let scene = self.scene();
         let Some(places) = scene.events.places(query.wanted.partition) else { return true };
-        let balls = query.wanted.client.and_then(|(client, view)| self.balls(client, view));
+        let balls = query.wanted.client.as_ref().and_then(|(client, view)| self.balls(*client, view));
         loop {
             if let Some((place, number)) = query.points.pop() {
                 self.look_at(query, place, number, &takes);
@@ -309,7 +312,9 @@ impl<P: Clone> Tracker<P> {
             && within.holds(scene.world, &live.event.position)
             && takes(&live.event, &live.payload)
             && holds(scene, condition, &live.event)
-            && client.is_none_or(|(client, view)| self.has_inside(client, view, number, &live.event));
+            && client
+                .as_ref()
+                .is_none_or(|(client, view)| self.has_inside(*client, view, number, &live.event));
         if is_wanted {
             query.keep(place, number, live.sequence);
         }
@@ -330,30 +335,45 @@ impl<P: Clone> Tracker<P> {
     }
 
     /// Whether a live event is inside of a subscription of a client.
-    fn has_inside(&self, client: ClientId, view: View, number: u32, event: &Event) -> bool {
-        let Some(client) = self.clients.get(client.0 as usize) else { return false };
-        let scene = self.scene();
-        client.subscriptions.iter().filter_map(|id| self.watch(*id)).any(|watch| match view {
-            View::Own => watch.is_inside_by_any(scene, client.fix.as_ref(), number),
-            View::From(fix) => watch.is_inside(scene, fix.as_ref(), event, None),
-        })
+    fn has_inside(&self, client: ClientId, view: &View, number: u32, event: &Event) -> bool {
+        let (scene, mut watches) = (self.scene(), self.watches(client, view));
+        match view {
+            View::Own => {
+                let fix = self.fix(client);
+                watches.any(|watch| watch.is_inside_by_any(scene, fix, number))
+            }
+            View::From(fix) | View::Instead(_, fix) => {
+                watches.any(|watch| watch.is_inside(scene, fix.as_ref(), event, None))
+            }
+        }
+    }
+
+    /// The subscriptions of a client as they are looked at.
+    fn watches<'a>(&'a self, client: ClientId, view: &'a View) -> impl Iterator<Item = &'a Watch> {
+        let (own, instead): (&[SubscriptionId], &[Watch]) = match view {
+            View::Instead(watches, _) => (&[], watches),
+            View::Own | View::From(_) => {
+                let client = self.clients.get(client.0 as usize);
+                (client.map_or(&[], |client| &client.subscriptions), &[])
+            }
+        };
+        own.iter().filter_map(|id| self.watch(*id)).chain(instead)
     }
 
     /// Balls around all that the filters of a client may take; `None` where these are too many or too large.
-    fn balls(&self, client: ClientId, view: View) -> Option<Vec<Ball>> {
-        let Some(client) = self.clients.get(client.0 as usize) else { return Some(Vec::new()) };
+    fn balls(&self, client: ClientId, view: &View) -> Option<Vec<Ball>> {
         let fix = match view {
-            View::Own => client.fix,
-            View::From(fix) => fix,
+            View::Own => self.fix(client),
+            View::From(fix) | View::Instead(_, fix) => fix.as_ref(),
         };
         let mut balls = Vec::new();
-        for watch in client.subscriptions.iter().filter_map(|id| self.watch(*id)) {
+        for watch in self.watches(client, view) {
             // What is inside of it may lie outside of its areas.
             if watch.is_for_transitions() || balls.len() + watch.filters().len() > BALLS_MAX {
                 return None;
             }
             for filter in watch.filters() {
-                balls.extend(filter.area.ball(self.scene().world, fix.as_ref().map(|fix| &fix.position)));
+                balls.extend(filter.area.ball(self.scene().world, fix.map(|fix| &fix.position)));
             }
         }
         balls.iter().all(|ball| ball.reach.is_finite()).then_some(balls)

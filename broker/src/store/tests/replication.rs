@@ -78,7 +78,7 @@ fn member(dir: &Path, records: &[Record]) -> Replica {
     for (at, record) in records.iter().enumerate() {
         match record {
             Record::Row(row) => replica.apply(0, row).expect("a row"),
-            // Who has the rows needs no snapshot.
+            // A member that has the rows needs no snapshot.
             Record::Snapshot(_) if at > 0 => {}
             Record::Snapshot(parts) => {
                 parts.iter().for_each(|part| replica.restore(part).expect("a part of a snapshot"));

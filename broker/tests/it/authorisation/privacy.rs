@@ -104,7 +104,7 @@ async fn others_are_shown_where_a_client_is_as_exactly_as_set() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn how_far_an_area_along_a_route_is_others_are_not_told() {
+async fn where_an_area_along_a_route_lies_is_kept_from_others() {
     let folder = crate::routes::square();
     for round_m in [0, 500] {
         let config = format!(
@@ -118,7 +118,14 @@ async fn how_far_an_area_along_a_route_is_others_are_not_told() {
         let area = json!({"route": {"to": [0.0, 0.01]}, "radius_m": 50});
         let path = "/v1/clients/car/subscriptions/way";
         call(&program, &car, put, path, &json!({"filters": [{"area": area}]})).await;
+        let mut event = feature("on-it", [0.0, 0.005], json!({}));
+        event["ttl_s"] = json!(60);
+        let (publisher, post) = (claims(None, "publish"), reqwest::Method::POST);
+        call(&program, &publisher, post, "/v1/events", &event).await;
         for (claims, is_told) in [(&car, true), (&claims(None, "admin"), false)] {
+            let path = "/v1/events?client=car";
+            let live = call(&program, claims, reqwest::Method::GET, path, &Value::Null).await;
+            assert_eq!(live["numberReturned"], u32::from(is_told), "{live}");
             let question = json!({"client": "car", "subscription": "way", "event": feature("e", [0.003, 0.0], json!({}))});
             let told = call(&program, claims, reqwest::Method::POST, "/v1/explain", &question).await;
             let area = &told["filters"][0]["area"];

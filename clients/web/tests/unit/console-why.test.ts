@@ -122,7 +122,7 @@ test.each([
   expect(sentence(explanation, "ann")).toBe(said);
 });
 
-test("what keeps an event away that its filters take is told in the broker's words", () => {
+test("the broker's words say why an event is kept away that the filters take", () => {
   const filters = [{ matched: true, area: { form: "everywhere", holds: true }, condition: { truth: "true", constraints: [] } }];
   const explanation = { matched: false, why: "the event reaches 100 m", filters } as unknown as Explanation;
   expect(sentence(explanation, "ann")).toBe("ann does not get it: the event reaches 100 m.");

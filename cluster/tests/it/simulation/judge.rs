@@ -10,7 +10,7 @@ use cluster::simulated::World;
 
 use super::node::Digest;
 
-/// How often what happened.
+/// Counts of what happened.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     pub(super) acknowledged: u64,
@@ -141,7 +141,7 @@ impl Judge {
     fn told(&mut self, known: &Identity) -> Result<(), String> {
         self.tally.told += 1;
         if self.world.has(known) {
-            Err(format!("{known:?} is there, and is told to be gone"))
+            Err(format!("{known:?} is there, and a member said that it was gone"))
         } else {
             Ok(())
         }

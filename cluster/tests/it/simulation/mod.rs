@@ -179,7 +179,7 @@ impl Simulation {
 
     fn check_liveness(&mut self, now: Duration) -> Result<(), String> {
         let is_faulty = |node: &Node| node.log.partition() != Partition::None || node.stopped_until > now;
-        // That the log went back is over when everybody has told that has to. One that lost all its records is told after a while.
+        // A log that went back is a fault until all members that have to notice have said so, which takes a while where all records are lost.
         let Bounds { first, last } = self.world.bounds();
         let has_fault = self.world.is_paused()
             || self.has_to_tell()

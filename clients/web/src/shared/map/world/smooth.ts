@@ -4,10 +4,10 @@ import type { Position } from "geojson";
 
 import type { CityRow } from "./data.js";
 
-/** Around cities of so many thousands, within a cell of so many degrees and its neighbours, lines are made smooth. */
+/** Lines are made smooth around cities of this size, in thousands, in a cell of this size, in degrees, and its neighbours. */
 const THOUSANDS = 200;
 const CELL = 0.4;
-/** A corner is rounded from so far, in degrees, and with a place every so many. */
+/** A corner is rounded from this distance on, and with places this far apart, in degrees. */
 const REACH = 0.03;
 const PIECE = 0.0025;
 const PIECES_MAX = 8;
