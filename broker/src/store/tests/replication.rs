@@ -2,6 +2,8 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use cluster::ledger::State as _;
 use rand::rngs::StdRng;
@@ -36,6 +38,15 @@ impl Recorder {
 
     fn snapshots_count(&self) -> usize {
         self.records().all.iter().filter(|record| matches!(record, Record::Snapshot(_))).count()
+    }
+
+    /// Waits until a snapshot is what it got last.
+    fn await_snapshot(&self) {
+        let ends = Instant::now() + Duration::from_secs(60);
+        while !matches!(self.records().all.last(), Some(Record::Snapshot(_))) {
+            assert!(Instant::now() < ends, "there was no snapshot");
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// What it has behind the beginning of the last snapshot but some.
@@ -108,7 +119,8 @@ fn who_takes_over_has_what_the_owner_had() {
         let (mut store, _) = open(member(dir.path(), &[]), &ledger, 2_000);
         for step in 0..150 {
             let mut batch = memory.batch(&store);
-            if memory.random.random_bool(0.02) {
+            let is_large = memory.random.random_bool(0.02);
+            if is_large {
                 // More than a row of the ledger holds.
                 let text = "t".repeat(memory.random.random_range(500_000..1_500_000));
                 batch.put_subscription("a", "s", &text);
@@ -116,6 +128,10 @@ fn who_takes_over_has_what_the_owner_had() {
             }
             commit(&store, &batch);
             memory.committed();
+            // Such a row makes a snapshot due, which is taken when the writer has nothing else to do.
+            if is_large && memory.random.random_bool(0.5) {
+                ledger.await_snapshot();
+            }
             if memory.random.random_bool(0.05) {
                 drop(store);
                 let all = ledger.records().all.clone();
