@@ -1,14 +1,15 @@
-// The pictures of the pages in docs/images, made of the demo.
+// The pictures of the pages in docs/images, made of the demo. Each is taken at its second of the replay, light and dark of the same moment, so that
+// two runs show the same vehicles at the same places.
 //
 //   npm run screenshots                 both pages
 //   npm run screenshots -- console
-//   DEMO=http://127.0.0.1:7070 npm run screenshots  of a demo that runs already: after ten minutes its lines have a past
+//   DEMO=http://127.0.0.1:7070 npm run screenshots  of a demo that runs already, without waiting for the seconds
 //   PICTURES=/tmp/pictures/ npm run screenshots     elsewhere
 
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-import type { Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 
 import { Demo } from "../tests/support/demo.js";
 import { launch, newPage, pagesOf } from "../tests/support/pages.js";
@@ -46,11 +47,11 @@ async function happen(url: string): Promise<void> {
   });
 }
 
-/** The console after a few seconds, so that its lines have a past. */
+/** The console once its list and map have filled. */
 async function console_(page: Page, url: string): Promise<void> {
   await page.goto(`${url}?colour=status`);
   await page.locator(".feed li").first().waitFor();
-  await page.waitForTimeout(15_000);
+  await page.waitForTimeout(8000);
 }
 
 /** The phone page as somebody finds it who opens it for the first time. */
@@ -89,11 +90,10 @@ async function finding(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(4000);
 }
 
-/** Why an event of a taxi that stands reached another one, which is not so close that both are one mark. */
-async function why(page: Page, url: string): Promise<void> {
+/** Opens events of hired taxis that stand, until one of them shows what is wanted. */
+async function openEvents(page: Page, url: string, isWanted: (own: string) => Promise<boolean>): Promise<void> {
   await page.goto(`${url}?colour=status&filter=speed_kmh=0`);
   const row = page.locator(".feed .row").filter({ hasText: "hired" });
-  const back = page.getByRole("button", { name: "Back" });
   for (let tries = 0; tries < 200; tries++) {
     await row.first().hover();
     await row.first().click();
@@ -102,62 +102,108 @@ async function why(page: Page, url: string): Promise<void> {
       .getByText(/deliver|Nobody/)
       .waitFor();
     const own = (await page.locator("#opened").textContent())?.replace("Taxi ", "taxi-") ?? "";
-    const others = page.locator(".delivery").filter({ hasText: "slow-traffic" }).filter({ hasNotText: own });
-    if ((await others.count()) > 0) {
-      await others.first().click();
-      const away_m = Number(/^(\d+) m/.exec((await page.locator(".why-label").textContent()) ?? "")?.[1] ?? 0);
-      if (away_m > 200) break;
-      await back.click();
-    }
-    await back.click();
+    if (await isWanted(own)) break;
+    await page.getByRole("button", { name: "Back" }).click();
   }
   await page.locator(".answer").waitFor();
   await page.waitForTimeout(5000);
 }
 
+/** Why an event reached another taxi, which is not so close that both are one mark. */
+function why(page: Page, url: string): Promise<void> {
+  return openEvents(page, url, async (own) => {
+    const others = page.locator(".delivery").filter({ hasText: "slow-traffic" }).filter({ hasNotText: own });
+    if ((await others.count()) === 0) return false;
+    await others.first().click();
+    const away_m = Number(/^(\d+) m/.exec((await page.locator(".why-label").textContent()) ?? "")?.[1] ?? 0);
+    if (away_m > 200) return true;
+    await page.getByRole("button", { name: "Back" }).click();
+    return false;
+  });
+}
+
+/** Why an event did not reach a taxi that is a little too far away. */
+function whyNot(page: Page, url: string): Promise<void> {
+  return openEvents(page, url, async (own) => {
+    const { clients } = (await (await fetch(`${url}v1/clients?limit=1000`)).json()) as {
+      clients: readonly { client: string; position?: readonly [number, number] }[];
+    };
+    const from = clients.find(({ client }) => client === own)?.position;
+    const near = clients.find(({ client, position }) => {
+      if (from === undefined || position === undefined || !client.startsWith("taxi-")) return false;
+      const away_m = Math.hypot((position[0] - from[0]) * 102_900, (position[1] - from[1]) * 110_600);
+      return away_m > 560 && away_m < 800;
+    });
+    if (near === undefined) return false;
+    await page.getByLabel("Client", { exact: true }).fill(near.client);
+    await page.getByRole("button", { name: "Why?", exact: true }).click();
+    return true;
+  });
+}
+
 const DESK: Size = { width: 1440, height: 900 };
 const PHONES = { phone: { width: 412, height: 915 }, small: { width: 360, height: 780 } };
-const PICTURES: Readonly<Record<string, { show: (page: Page, url: string) => Promise<void>; sizes: Readonly<Record<string, Size>> }>> = {
-  console: { show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },
-  "console-why": { show: why, sizes: { desk: DESK } },
-  "console-check": { show: finding, sizes: { desk: DESK } },
-  phone: { show: phone, sizes: { desk: DESK, ...PHONES } },
-  "phone-event": { show: event, sizes: PHONES },
-  "phone-first": { show: first, sizes: PHONES },
-};
+/** Each picture is taken so many seconds after the replay began, in this order. */
+const PICTURES: readonly {
+  readonly name: string;
+  readonly at_s: number;
+  readonly show: (page: Page, url: string) => Promise<void>;
+  readonly sizes: Readonly<Record<string, Size>>;
+}[] = [
+  { name: "console", at_s: 315, show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },
+  { name: "console-why", at_s: 370, show: why, sizes: { desk: DESK } },
+  { name: "console-why-not", at_s: 420, show: whyNot, sizes: { desk: DESK } },
+  { name: "phone", at_s: 460, show: phone, sizes: { desk: DESK, ...PHONES } },
+  { name: "phone-event", at_s: 540, show: event, sizes: PHONES },
+  { name: "phone-first", at_s: 600, show: first, sizes: PHONES },
+  { name: "console-check", at_s: 640, show: finding, sizes: { desk: DESK } },
+];
 
 async function main(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true });
   const running = process.env["DEMO"];
   const demo = running === undefined ? await Demo.start(10) : undefined;
+  const began_ms = performance.now();
   const pages = await pagesOf(demo ?? { url: running ?? "" });
   const browser = await launch();
   const wanted = process.argv.slice(2);
-  for (const [name, { show, sizes }] of Object.entries(PICTURES)) {
+  for (const { name, at_s, show, sizes } of PICTURES) {
     if (wanted.length > 0 && !wanted.includes(name)) continue;
-    for (const [size, viewport] of Object.entries(sizes)) {
-      for (const colorScheme of ["light", "dark"] as const) {
-        const file = `${FOLDER}${name}-${size}-${colorScheme}.png`;
-        const isPhone = name.startsWith("phone") && size !== "desk";
-        const { page, errors } = await newPage(browser, {
-          viewport,
-          colorScheme,
-          geolocation: HERE,
-          permissions: ["geolocation"],
-          hasTouch: isPhone,
-          isMobile: isPhone,
-        });
-        await show(page, pages.url);
-        await page.screenshot({ path: file });
-        const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
-        console.log(file, `first paint after ${paint?.toFixed(0)} ms`, ...errors);
-        await page.context().close();
-      }
-    }
+    const wait_ms = began_ms + at_s * 1000 - performance.now();
+    if (demo !== undefined && wait_ms > 0) await new Promise((resolve) => setTimeout(resolve, wait_ms));
+    for (const [size, viewport] of Object.entries(sizes)) await take(browser, pages.url, `${name}-${size}`, viewport, show);
   }
   await browser.close();
   await pages.close();
   await demo?.stop();
+}
+
+/** A page in both of its themes. */
+async function take(
+  browser: Browser,
+  url: string,
+  name: string,
+  viewport: Size,
+  show: (page: Page, url: string) => Promise<void>,
+): Promise<void> {
+  const isPhone = name.startsWith("phone") && !name.endsWith("desk");
+  const { page, errors } = await newPage(browser, {
+    viewport,
+    colorScheme: "light",
+    geolocation: HERE,
+    permissions: ["geolocation"],
+    hasTouch: isPhone,
+    isMobile: isPhone,
+  });
+  await show(page, url);
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    if (colorScheme === "dark") await page.waitForTimeout(2500);
+    await page.screenshot({ path: `${FOLDER}${name}-${colorScheme}.png` });
+  }
+  const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);
+  console.log(name, `first paint after ${paint?.toFixed(0)} ms`, ...errors);
+  await page.context().close();
 }
 
 await main();

@@ -7,7 +7,7 @@ import type { Place } from "../shared/map/plane.js";
 import { pageSettings, type PageSettings } from "../shared/pages.js";
 import { Access } from "./access.js";
 import { fromQuery, toQuery, type Address, type Opened, type Sight } from "./address.js";
-import type { CheckShown } from "./checks/formula.js";
+import { speedLimitOf, type CheckShown } from "./checks/formula.js";
 import { violationOf } from "./checks/violation.js";
 import { changeOf, type GroupDefinitionShown } from "./groups/groups.js";
 import { linesOf } from "./groups/lines.js";
@@ -150,6 +150,14 @@ export class Console {
         situations.seen.value = isOpen || isDrawn || this.tab.value === situations.kind;
       }
       this.clients.seen.value = this.tab.value === "clients" || opened;
+    });
+    const unknown = effect(() => {
+      if (this.live.violations.count.value === 0) return;
+      // What has failed is shown with the limit that its check states.
+      if (untracked(() => this.checks.list.value) === undefined) void this.checks.look();
+      queueMicrotask(() => unknown());
+    });
+    effect(() => {
       this.draft.active.value = this.tab.value === "try";
     });
   }
@@ -381,6 +389,12 @@ export class Console {
     const { lng, lat } = base.map.getCenter();
     const [x, y] = base.plane.toWorld([lng, lat]);
     return [rounded(x, this.settings.world), rounded(y, this.settings.world)];
+  }
+
+  /** The metres per second that a check permits, as far as it is known and states them. */
+  limitOf(check: string | undefined): number | undefined {
+    const formula = check === undefined ? undefined : this.checks.get(check)?.formula;
+    return formula === undefined ? undefined : speedLimitOf(formula);
   }
 
   open(detail: Detail): void {

@@ -187,13 +187,13 @@ test("a violation is in the list with its two events, on the map as a mark and a
   await page.mouse.move(0, 0);
   await expect.poll(() => page.locator(".found .row").count()).toBeGreaterThan(1);
   await page.locator(".found .row").first().click();
-  const steps = page.getByRole("navigation", { name: "Findings" });
-  await steps.getByText(/^1 of \d+$/).waitFor();
+  const steps = page.getByRole("navigation", { name: "Violations" });
+  await steps.getByText(/^1 of \d+ violations$/).waitFor();
   await steps.getByRole("button", { name: "Older" }).click();
-  await steps.getByText(/^2 of \d+$/).waitFor();
+  await steps.getByText(/^2 of \d+ violations$/).waitFor();
   expect(await steps.getByRole("button", { name: "Older" }).evaluate((button) => button === document.activeElement)).toBe(true);
   await steps.getByRole("button", { name: "Newer" }).click();
-  await steps.getByText(/^1 of \d+$/).waitFor();
+  await steps.getByText(/^1 of \d+ violations$/).waitFor();
 });
 
 test("what a check does is shown, and it is paused, resumed, replaced and deleted", async () => {

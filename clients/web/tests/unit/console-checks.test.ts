@@ -4,10 +4,10 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { drawingOf } from "../../src/console/checks/drawing.js";
-import { formulaText } from "../../src/console/checks/formula.js";
+import { formulaText, speedLimitOf } from "../../src/console/checks/formula.js";
 import { placesOf, readDocument } from "../../src/console/situations/pointers.js";
 import { presetDocument, presetFormula, PRESETS } from "../../src/console/checks/presets.js";
-import { linksOf, violationOf, violationWords } from "../../src/console/checks/violation.js";
+import { linksOf, stepWords, violationOf, violationWords } from "../../src/console/checks/violation.js";
 import { MARKED_MS, Violations } from "../../src/console/live/violations.js";
 import { planeOf } from "../../src/shared/map/plane.js";
 
@@ -81,6 +81,18 @@ test("an event whose frame says that it violates checks marks its object at once
     ["jump", "zone"],
     ["jump", "zone"],
   ]);
+});
+
+test("a violation says the limit that its check states, and none where it is not one number", () => {
+  const speed = PRESETS.find(({ name }) => name === "speed");
+  expect(speed && speedLimitOf(presetFormula(speed, { object: "taxi_id", max_m_per_s: "55" }, []))).toBe(55);
+  expect(speedLimitOf({ not: "SPEED(a, b) > 1e2" })).toBe(100);
+  expect(speedLimitOf({ implies: ["SPEED(a, b) < 3", "a.x = 1"] })).toBeUndefined();
+  expect(speedLimitOf({ or: ["SPEED(a, b) <= 3", "speed(a,b) < 4.5"] })).toBeUndefined();
+  const step = { metres: 1000, seconds: 20 };
+  expect(stepWords(step, 100 / 3.6)).toBe("1.0 km in 20 s: 180 km/h, limit 100");
+  expect(stepWords(step)).toBe("1.0 km in 20 s: 180 km/h");
+  expect(stepWords({ metres: 5, seconds: 0 }, 1)).toBe("5.0 m apart at the same time");
 });
 
 test("a formula is a text with a part on each line", () => {

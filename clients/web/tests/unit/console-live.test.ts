@@ -2,7 +2,7 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
-import { momentsOf, pathOf, ticksOf } from "../../src/console/live/chart.js";
+import { apart, bucketed, linearAxis, logarithmicAxis, momentsOf, pathOf } from "../../src/console/live/plot.js";
 import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
@@ -176,23 +176,48 @@ test("the broker's columns are points, also where its clock is another", () => {
 });
 
 test("an axis has round steps up to what it shows, and round times of the day", () => {
-  expect(ticksOf(750)).toEqual([0, 500, 1000]);
-  expect(ticksOf(3)).toEqual([0, 1, 2, 3]);
-  expect(ticksOf(0.0042)).toEqual([0, 0.002, 0.004, 0.006]);
+  expect(linearAxis(750).ticks).toEqual([0, 500, 1000]);
+  expect(linearAxis(3).ticks).toEqual([0, 1, 2, 3]);
+  expect(linearAxis(0.0042).ticks).toEqual([0, 0.002, 0.004, 0.006]);
+  expect(linearAxis(750).part(250)).toBe(0.25);
   expect(momentsOf(10_000, 310_000).map((time) => time / 1000)).toEqual([60, 120, 180, 240, 300]);
-  expect(momentsOf(0, 3_600_000).map((time) => time / 60_000)).toEqual([0, 10, 20, 30, 40, 50, 60]);
+  expect(momentsOf(0, 3_600_000).map((time) => time / 60_000)).toEqual([0, 15, 30, 45, 60]);
 });
 
-test("a thinned line keeps its peaks, and breaks where nothing was measured", () => {
-  const times = Array.from({ length: 1600 }, (_, at) => at);
-  const draw = (values: readonly (number | undefined)[]): string => pathOf(times, values, Number, Number);
-  const path = draw(times.map((at) => (at === 777 ? 99 : 1)));
-  expect(path.split(/[ML]/).length).toBeLessThan(170);
-  expect(path).toContain(",99.0");
-  expect(path.match(/M/g)).toHaveLength(1);
-  expect(pathOf([0, 10_000, 60_000, 70_000], [1, 2, 3, 4], Number, Number)).toBe("M0.0,1.0L10000.0,2.0M60000.0,3.0L70000.0,4.0");
-  expect(pathOf([0, 1], [undefined, undefined], Number, Number)).toBe("");
-  expect(pathOf([0, 10_000, 20_000, 30_000], [1, undefined, 3, 4], Number, Number)).toBe("M0.0,1.0M20000.0,3.0L30000.0,4.0");
+test("a logarithmic axis has the powers of ten around what it shows", () => {
+  const axis = logarithmicAxis([0.0002, 0.26]);
+  expect(axis.ticks).toEqual([0.0001, 0.001, 0.01, 0.1, 1]);
+  expect([0, 0.0001, 0.01, 1].map(axis.part)).toEqual([0, 0, 0.5, 1]);
+  expect(logarithmicAxis([0.01]).ticks).toEqual([0.001, 0.01]);
+  expect(logarithmicAxis([]).ticks).toEqual([0.001, 0.01, 0.1]);
+  expect(logarithmicAxis([1e-30, 1]).ticks).toHaveLength(8);
+});
+
+test("buckets have their mean or their peak, and those that are not whole are left out", () => {
+  // Half of the first bucket of ten and of the last one was seen.
+  const times = Array.from({ length: 31 }, (_, at) => 5000 + at * 1000);
+  const values = times.map((time) => (time === 15_000 ? 110 : 10));
+  expect(bucketed(times, [values], 10_000, "mean")).toEqual({ times_ms: [15_000, 25_000], lines: [[20, 10]] });
+  expect(bucketed(times, [values, values.map((value) => (value > 10 ? value : undefined))], 10_000, "most").lines).toEqual([
+    [110, 10],
+    [110, undefined],
+  ]);
+  // A rate counts for the time since the look before.
+  expect(bucketed([0, 10_000, 11_000, 19_000, 20_000], [[0, 5, 90, 10, 0]], 10_000, "mean").lines).toEqual([[(5 * 10 + 90 + 10 * 8) / 19]]);
+  expect(bucketed([], [[]], 10_000, "mean")).toEqual({ times_ms: [], lines: [[]] });
+});
+
+test("a line breaks where nothing was measured", () => {
+  const draw = (times: readonly number[], values: readonly (number | undefined)[]): string => pathOf(times, values, 15_000, Number, Number);
+  expect(draw([0, 10_000, 60_000, 70_000], [1, 2, 3, 4])).toBe("M0.0,1.0L10000.0,2.0M60000.0,3.0L70000.0,4.0");
+  expect(draw([0, 1], [undefined, undefined])).toBe("");
+  expect(draw([0, 10_000, 20_000, 30_000], [1, undefined, 3, 4])).toBe("M0.0,1.0M20000.0,3.0L30000.0,4.0");
+});
+
+test("labels of lines that end at like values stand apart, within the chart", () => {
+  expect(apart([50, 50, 10], 14, 0, 100)).toEqual([50, 64, 10]);
+  expect(apart([98, 99, 97], 14, 0, 100)).toEqual([86, 100, 72]);
+  expect(apart([0, 30], 14, 5, 100)).toEqual([5, 30]);
 });
 
 const METRICS = `# HELP t

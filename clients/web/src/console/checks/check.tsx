@@ -8,7 +8,8 @@ import { ACTIONS, formulaText, type CheckShown } from "./formula.js";
 import { violationOf, violationWords } from "./violation.js";
 
 export function CheckDetail({ name }: { readonly name: string }) {
-  const { checks, live, settings } = useConsole();
+  const console = useConsole();
+  const { checks, live, settings } = console;
   const { violations, objects } = live;
   return (
     <SituationDetail of={checks} name={name}>
@@ -17,12 +18,14 @@ export function CheckDetail({ name }: { readonly name: string }) {
           <Findings
             of={checks}
             name={name}
-            title="Findings"
+            title="Violations"
             none="Nothing so far: all events fit together."
             // What came while the page was open says where its events were.
             read={(feature) => violations.get(String(feature.id)) ?? violationOf(feature, violations.find)}
             nameOf={(violation) => subjectOf(violation, objects.attribute)}
-            summaryOf={(violation) => <span class="summary numbers">{violationWords(violation, settings.world)}</span>}
+            summaryOf={(violation) => (
+              <span class="summary numbers">{violationWords(violation, settings.world, console.limitOf(name))}</span>
+            )}
           />
           <DocumentPart check={check} />
         </>

@@ -10,7 +10,9 @@ import { subjectOf } from "../why/name.js";
 import { stepOf, stepWords, violationOf, violationWords } from "./violation.js";
 
 export function FindingDetail({ name, id }: { readonly name: string; readonly id: string }) {
-  const { checks, live, settings } = useConsole();
+  const console = useConsole();
+  const { checks, live, settings } = console;
+  const limit = console.limitOf(name);
   const { violations } = live;
   return (
     <FindingPage
@@ -19,15 +21,15 @@ export function FindingDetail({ name, id }: { readonly name: string; readonly id
       id={id}
       known={violations.get(id)}
       read={(feature) => violationOf(feature, violations.find)}
-      drawingOf={drawingOf}
+      drawingOf={(plane, violation) => drawingOf(plane, violation, limit)}
     >
       {({ bound, place }) => (
         <section aria-labelledby="bound">
           <p class="found-words">
-            <bdi>{subjectOf({ bound }, live.objects.attribute)}</bdi>: {violationWords({ bound }, settings.world)}
+            <bdi>{subjectOf({ bound }, live.objects.attribute)}</bdi>: {violationWords({ bound }, settings.world, limit)}
           </p>
           <h3 id="bound">{bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>
-          <ViolatingEvents bound={bound} />
+          <ViolatingEvents bound={bound} check={name} />
           {bound.some(({ feature }) => feature === undefined) && (
             <p class="quiet">The map shows where the newest of them is: {degrees(place, settings.world)}.</p>
           )}
@@ -38,7 +40,8 @@ export function FindingDetail({ name, id }: { readonly name: string; readonly id
 }
 
 /** Events that do not fit together, with how far it is from one to the next, and in which time. */
-export function ViolatingEvents({ bound }: { readonly bound: readonly Bound[] }) {
-  const { world } = useConsole().settings;
-  return <BoundEvents bound={bound} between={(one, other) => stepWords(stepOf(world, one, other))} />;
+export function ViolatingEvents({ bound, check }: { readonly bound: readonly Bound[]; readonly check: string | undefined }) {
+  const console = useConsole();
+  const { world } = console.settings;
+  return <BoundEvents bound={bound} between={(one, other) => stepWords(stepOf(world, one, other), console.limitOf(check))} />;
 }

@@ -49,6 +49,24 @@ export function formulaLine(formula: Formula): string {
   return "and" in formula ? formula.and.map(formulaLine).join("; ") : formula.or.map(formulaLine).join(" or ");
 }
 
+const SPEED_LIMIT = /\bSPEED\(\s*\w+\s*,\s*\w+\s*\)\s*(<=?|>=?)\s*(\d+(?:\.\d+)?(?:e[+-]?\d+)?)/gi;
+
+/** The most metres per second that a formula permits between two events; `undefined` where it states none, or several. */
+export function speedLimitOf(formula: Formula): number | undefined {
+  const [limit, ...others] = new Set(limitsOf(formula, "<"));
+  return others.length === 0 ? limit : undefined;
+}
+
+function limitsOf(formula: Formula, sign: "<" | ">"): number[] {
+  if (typeof formula === "string")
+    return [...formula.matchAll(SPEED_LIMIT)].flatMap(([, by = "", limit]) => (by.startsWith(sign) ? [Number(limit)] : []));
+  if ("that" in formula) return limitsOf(formula.that, sign);
+  if ("not" in formula) return limitsOf(formula.not, sign === "<" ? ">" : "<");
+  // A premise says when something has to hold.
+  const parts = "implies" in formula ? formula.implies.slice(1) : "and" in formula ? formula.and : formula.or;
+  return parts.flatMap((part) => limitsOf(part, sign));
+}
+
 /** What becomes of a violation. */
 export const ACTIONS = {
   tell: "published as an event",

@@ -44,19 +44,25 @@ export function stepOf(world: Plane["world"], one: DeliveredFeature, other: Deli
   };
 }
 
-/** `9.2 km in 31 s: 1,068 km/h`. */
-export function stepWords({ metres: far, seconds }: Step): string {
+/** `9.2 km in 31 s: 1,068 km/h, limit 198`; without the limit where none is known. */
+export function stepWords({ metres: far, seconds }: Step, limit_m_per_s?: number): string {
   const way = `${metres(far)} in ${seconds > 0 && seconds < 10 ? `${Number(seconds.toFixed(1))} s` : span(seconds)}`;
   if (seconds === 0) return `${metres(far)} apart at the same time`;
-  const speed = (far / seconds) * 3.6;
-  return `${way}: ${speed >= 9.95 ? Math.round(speed).toLocaleString("en") : speed.toFixed(1)} km/h`;
+  const limit = limit_m_per_s === undefined ? "" : `, limit ${speedText(limit_m_per_s)}`;
+  return `${way}: ${speedText(far / seconds)} km/h${limit}`;
+}
+
+/** A speed in km/h. */
+function speedText(m_per_s: number): string {
+  const speed = m_per_s * 3.6;
+  return speed >= 9.95 ? Math.round(speed).toLocaleString("en") : speed.toFixed(1);
 }
 
 /** What a finding says on one line; the ids where the page has not seen the events. */
-export function violationWords({ bound }: Pick<Violation, "bound">, world: Plane["world"]): string {
+export function violationWords({ bound }: Pick<Violation, "bound">, world: Plane["world"], limit_m_per_s?: number): string {
   const [first, last] = [bound[0], bound.at(-1)];
   if (first === undefined || last === undefined) return "nothing is bound";
   if (first === last) return first.feature === undefined ? first.id : `at ${clock(first.feature.time)}`;
   if (first.feature === undefined || last.feature === undefined) return bound.map(({ id }) => id).join(" and ");
-  return stepWords(stepOf(world, first.feature, last.feature));
+  return stepWords(stepOf(world, first.feature, last.feature), limit_m_per_s);
 }

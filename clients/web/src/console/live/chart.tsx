@@ -1,6 +1,8 @@
-// A chart over time: axes with round numbers and units, a legend with the newest values, and a line to read others off.
+// A chart over time: axes with round numbers and units, lines with their names and newest values beside them, and a line to read others off.
 
 import { useSignal } from "@preact/signals";
+
+import { areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, pathOf, apart } from "./plot.js";
 
 export interface Series {
   readonly name: string;
@@ -8,14 +10,15 @@ export interface Series {
   readonly values: readonly (number | undefined)[];
 }
 
-const [WIDTH, HEIGHT] = [336, 116];
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 8, 10, 20];
-/** A line breaks where for longer there is nothing; the broker's own points are ten seconds apart. */
-const BREAK_MS = 15_000;
-/** Steps of the axis of time. */
-const STEPS_S = [60, 120, 300, 600, 900];
-/** Points of a line; of more, the greatest of each few are drawn, so that no peak is lost. */
-const POINTS = 160;
+const [WIDTH, HEIGHT] = [336, 98];
+/** Lines end where their labels begin. */
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 122, 8, 17];
+const END = WIDTH - RIGHT;
+const BASE = HEIGHT - BOTTOM;
+/** From one label to the next. */
+const LABEL = 17;
+/** Narrower, what says that there is no data has no room for its words. */
+const NARROW = 58;
 /** Lines of like values lie on each other, and each is seen: one with the area below it, then a thin one, dashes and dots. */
 const STROKES = [
   { "stroke-width": 2.5 },
@@ -27,28 +30,18 @@ const STROKES = [
 const colourOf = (at: number): string => `var(--chart-${at % STROKES.length})`;
 const strokeOf = (at: number) => ({ fill: "none", "stroke-linecap": "round", ...STROKES[at % STROKES.length] }) as const;
 
-/** Steps of 1, 2 or 5 times a power of ten from 0 to at least `most`. */
-export function ticksOf(most: number): number[] {
-  const raw = Math.max(most, 1e-9) / 3;
-  const power = 10 ** Math.floor(Math.log10(raw));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= raw * 0.999) ?? raw;
-  return Array.from({ length: Math.max(1, Math.ceil(most / step - 1e-9)) + 1 }, (_, at) => Number((at * step).toPrecision(12)));
-}
+const clock = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB");
+const minute = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
-/** Round times of the day between two times, at most six. */
-export function momentsOf(from_ms: number, to_ms: number): number[] {
-  const step_ms = 1000 * (STEPS_S.find((step) => (to_ms - from_ms) / (step * 1000) <= 6) ?? 1800);
-  const first = Math.ceil(from_ms / step_ms) * step_ms;
-  return Array.from({ length: Math.max(0, Math.floor((to_ms - first) / step_ms) + 1) }, (_, at) => first + at * step_ms);
-}
-
-/** Draws `series` over `times_ms`, ascending; the axis ends at the newest and is `range_s` long, blank where nothing was measured. */
+/** Draws `series` over `times_ms`, ascending, in buckets of `step_s`; the axis ends at the newest and is `range_s` long. */
 export function Chart({
   title,
   unit,
   times_ms,
   series,
   range_s,
+  step_s,
+  scale,
   text,
 }: {
   readonly title: string;
@@ -57,142 +50,183 @@ export function Chart({
   readonly times_ms: readonly number[];
   readonly series: readonly Series[];
   readonly range_s: number;
+  readonly step_s: number;
+  /** A logarithmic scale shows the greatest of each bucket, a linear one the mean. */
+  readonly scale: "linear" | "logarithmic";
   /** A value with its unit. */
   readonly text: (value: number) => string;
 }) {
   const pointed = useSignal<number | undefined>(undefined);
+  const isLog = scale === "logarithmic";
   const to_ms = times_ms.at(-1) ?? 0;
   const span_ms = range_s * 1000;
   const from_ms = to_ms - span_ms;
-  const first = times_ms.findIndex((time) => time >= from_ms);
-  const shown = first < 0 ? [] : times_ms.slice(first);
-  const most = Math.max(0, ...series.flatMap(({ values }) => values.slice(first).filter((value) => value !== undefined)));
-  const ticks = ticksOf(most === 0 ? 1 : most);
-  const top = ticks.at(-1) ?? 1;
-  const x = (time: number): number => LEFT + ((time - from_ms) / span_ms) * (WIDTH - LEFT - RIGHT);
-  const y = (value: number): number => HEIGHT - BOTTOM - (value / top) * (HEIGHT - TOP - BOTTOM);
-  const index = pointed.value === undefined ? shown.length - 1 : nearestOf(shown, from_ms + pointed.value * span_ms);
-  const time = shown[index];
-  const clock = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB");
-  const minute = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+  const begins = Math.max(
+    0,
+    times_ms.findIndex((time) => time >= from_ms - 2000 * step_s),
+  );
+  const all = bucketed(
+    times_ms.slice(begins),
+    series.map(({ values }) => values.slice(begins)),
+    step_s * 1000,
+    isLog ? "most" : "mean",
+  );
+  const first = all.times_ms.findIndex((time) => time >= from_ms);
+  const times = first < 0 ? [] : all.times_ms.slice(first);
+  const lines = all.lines.map((values) => (first < 0 ? [] : values.slice(first)));
+  const drawn = lines.flatMap((values) => values.filter((value) => value !== undefined));
+  const axis = isLog ? logarithmicAxis(drawn) : linearAxis(Math.max(0, ...drawn) || 1);
+  const x = (time: number): number => LEFT + ((time - from_ms) / span_ms) * (END - LEFT);
+  const y = (value: number): number => BASE - axis.part(value) * (BASE - TOP);
+  const index = pointed.value === undefined ? -1 : nearestOf(times, from_ms + pointed.value * span_ms);
+  const time = times[index];
+  const shown = series.map(({ name, values }, at) => {
+    const line = lines[at] ?? [];
+    const last = line.length - 1 - [...line].reverse().findIndex((value) => value !== undefined);
+    return { name, line, value: time === undefined ? values.at(-1) : line[index], begins_ms: beginOf(times, line), last, end: line[last] };
+  });
+  const tops = apart(
+    shown.map(({ end }) => (end === undefined ? BASE : y(end))),
+    LABEL,
+    TOP + 2,
+    HEIGHT - LABEL / 2,
+  );
+  const begins_ms = Math.min(to_ms, ...shown.map((each) => each.begins_ms ?? Infinity));
+  const isEmpty = begins_ms - from_ms > 1500 * step_s;
   return (
     <figure class="chart">
       <figcaption>
         <span>
           <strong>{title}</strong> <span class="quiet">{unit}</span>
         </span>
-        <span class="quiet numbers">{pointed.value !== undefined && time !== undefined ? clock(time) : "now"}</span>
+        <span class="quiet numbers">{time === undefined ? "now" : clock(time)}</span>
       </figcaption>
-      <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-        role="img"
-        aria-label={`${title}, ${unit}, of the last ${range_s / 60} minutes`}
-        onPointerMove={(event) => {
-          const box = event.currentTarget.getBoundingClientRect();
-          const at = ((event.clientX - box.left) / box.width) * WIDTH;
-          pointed.value = Math.min(1, Math.max(0, (at - LEFT) / (WIDTH - LEFT - RIGHT)));
-        }}
-        onPointerLeave={() => (pointed.value = undefined)}
-      >
-        {ticks.map((tick) => (
-          <g key={tick} class="axis">
-            <line x1={LEFT} x2={WIDTH - RIGHT} y1={y(tick)} y2={y(tick)} />
-            <text x={LEFT - 6} y={y(tick) + 3.5} text-anchor="end">
-              {text(tick)}
-            </text>
-          </g>
-        ))}
-        {momentsOf(from_ms, to_ms).map((moment) => (
-          <g key={moment} class="axis">
-            <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={HEIGHT - BOTTOM} />
-            <text x={Math.min(WIDTH - 14, Math.max(LEFT + 2, x(moment)))} y={HEIGHT - 5} text-anchor="middle">
-              {minute(moment)}
-            </text>
-          </g>
-        ))}
-        {series.slice(0, 1).map(({ name, values }) => (
-          <path key={name} class="below" d={areaOf(pathOf(shown, values.slice(first), x, y), y(0))} style={{ fill: colourOf(0) }} />
-        ))}
-        {series.map(({ name, values }, at) => (
-          <path
-            key={name}
-            d={pathOf(shown, values.slice(first), x, y)}
-            style={{ stroke: colourOf(at) }}
-            stroke-linejoin="round"
-            {...strokeOf(at)}
-          />
-        ))}
-        {pointed.value !== undefined && time !== undefined && (
-          <>
-            <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={HEIGHT - BOTTOM} />
-            {series.map(({ name, values }, at) => {
-              const value = values.slice(first)[index];
-              return value === undefined ? null : <circle key={name} cx={x(time)} cy={y(value)} r={3.5} style={{ fill: colourOf(at) }} />;
-            })}
-          </>
-        )}
-      </svg>
-      <ul class="numbers">
-        {series.map(({ name, values }, at) => {
-          const value = values.slice(first)[index];
-          return (
-            <li key={name}>
-              <svg class="stroke" aria-hidden="true" viewBox="0 0 26 8" style={{ stroke: colourOf(at) }}>
-                <line x1={3} x2={23} y1={4} y2={4} {...strokeOf(at)} />
-              </svg>{" "}
-              <span class="quiet">{name}</span>{" "}
+      <div class="plot">
+        <svg
+          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+          role="img"
+          aria-label={`${title}, ${unit}, of the last ${range_s / 60} minutes${isEmpty ? `, no data before ${minute(begins_ms)}` : ""}`}
+          onPointerMove={(event) => {
+            const box = event.currentTarget.getBoundingClientRect();
+            const at = ((event.clientX - box.left) / box.width) * WIDTH;
+            pointed.value = Math.min(1, Math.max(0, (at - LEFT) / (END - LEFT)));
+          }}
+          onPointerLeave={() => (pointed.value = undefined)}
+        >
+          {axis.ticks.map((tick) => (
+            <g key={tick} class="axis">
+              <line x1={LEFT} x2={END} y1={y(tick)} y2={y(tick)} />
+              <text x={LEFT - 5} y={y(tick) + 3.5} text-anchor="end">
+                {text(tick).replace(/\.0(?= )/, "")}
+              </text>
+            </g>
+          ))}
+          {momentsOf(from_ms, to_ms).map((moment) => (
+            <g key={moment} class="axis">
+              <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={BASE} />
+              <text x={Math.min(END - 12, Math.max(LEFT + 8, x(moment)))} y={HEIGHT - 4} text-anchor="middle">
+                {minute(moment)}
+              </text>
+            </g>
+          ))}
+          {isEmpty && <Unmeasured to={x(begins_ms)} words={["no data before", minute(begins_ms)]} />}
+          {shown.slice(0, 1).map(({ name, line }) => (
+            <path key={name} class="below" d={areaOf(pathOf(times, line, 2500 * step_s, x, y), BASE)} style={{ fill: colourOf(0) }} />
+          ))}
+          {shown.map(({ name, line }, at) => (
+            <path
+              key={name}
+              d={pathOf(times, line, 2500 * step_s, x, y)}
+              style={{ stroke: colourOf(at) }}
+              stroke-linejoin="round"
+              {...strokeOf(at)}
+            />
+          ))}
+          {shown.map(({ name, last, end }, at) =>
+            end === undefined ? null : (
+              <polyline
+                key={name}
+                class="leader"
+                points={`${x(times[last] ?? 0)},${y(end)} ${END + 2},${y(end)} ${END + 9},${tops[at]}`}
+                style={{ stroke: colourOf(at) }}
+              />
+            ),
+          )}
+          <Later series={shown} begins_ms={begins_ms} step_ms={1000 * step_s} x={x} />
+          {time !== undefined && (
+            <>
+              <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={BASE} />
+              {shown.map(({ name, value }, at) =>
+                value === undefined ? null : <circle key={name} cx={x(time)} cy={y(value)} r={3.5} style={{ fill: colourOf(at) }} />,
+              )}
+            </>
+          )}
+        </svg>
+        <ul class="numbers">
+          {shown.map(({ name, value }, at) => (
+            <li
+              key={name}
+              style={{
+                left: `${(100 * (END + 11)) / WIDTH}%`,
+                top: `${((100 * (tops[at] ?? 0)) / HEIGHT).toFixed(1)}%`,
+                color: colourOf(at),
+              }}
+            >
+              {name}{" "}
               <output data-rate={name} data-latency={name}>
                 {value === undefined ? "–" : text(value)}
               </output>
             </li>
-          );
-        })}
-      </ul>
+          ))}
+        </ul>
+      </div>
     </figure>
   );
 }
 
-function nearestOf(times: readonly number[], wanted: number): number {
-  const after = times.findIndex((time) => time >= wanted);
-  if (after < 0) return times.length - 1;
-  return after > 0 && wanted - (times[after - 1] ?? 0) < (times[after] ?? 0) - wanted ? after - 1 : after;
+/** When a line begins. */
+function beginOf(times: readonly number[], line: readonly (number | undefined)[]): number | undefined {
+  return times[line.findIndex((value) => value !== undefined)];
 }
 
-/** The area between a line and the axis, for each of its pieces. */
-export function areaOf(path: string, base: number): string {
-  return path
-    .split("M")
-    .filter((piece) => piece !== "")
-    .map((piece) => {
-      const places = piece.split("L");
-      const [from = "", to = ""] = [places[0], places.at(-1)].map((place) => place?.split(",")[0] ?? "");
-      return `M${from},${base.toFixed(1)}L${piece}L${to},${base.toFixed(1)}Z`;
-    })
-    .join("");
+/** The part of the time of which nothing is known. */
+function Unmeasured({ to, words }: { readonly to: number; readonly words: readonly string[] }) {
+  return (
+    <g class="unmeasured">
+      <rect x={LEFT} y={TOP} width={to - LEFT} height={BASE - TOP} />
+      {to - LEFT >= NARROW &&
+        words.map((word, at) => (
+          <text key={word} x={(LEFT + to) / 2} y={(TOP + BASE) / 2 - 2 + 12 * at} text-anchor="middle">
+            {word}
+          </text>
+        ))}
+    </g>
+  );
 }
 
-/** A line, thinned where there are more points than can be seen, and broken where there are none for long, or a value is missing. */
-export function pathOf(
-  times: readonly number[],
-  values: readonly (number | undefined)[],
-  x: (time: number) => number,
-  y: (value: number) => number,
-): string {
-  const slot_ms = ((times.at(-1) ?? 0) - (times[0] ?? 0)) / POINTS;
-  let path = "";
-  let before_ms = -Infinity;
-  for (let at = 0; at < times.length;) {
-    const from_ms = times[at] ?? 0;
-    let most = -Infinity;
-    // Of what falls into one slot the greatest is drawn.
-    do most = Math.max(most, values[at++] ?? -Infinity);
-    while (at < times.length && (times[at] ?? 0) - from_ms < slot_ms);
-    if (most === -Infinity) {
-      before_ms = -Infinity;
-      continue;
-    }
-    path += `${from_ms - before_ms > BREAK_MS + slot_ms ? "M" : "L"}${x(from_ms).toFixed(1)},${y(most).toFixed(1)}`;
-    before_ms = from_ms;
-  }
-  return path;
+/** Where lines begin that are measured only since later than the others, with the first words of their names. */
+function Later({
+  series,
+  begins_ms,
+  step_ms,
+  x,
+}: {
+  readonly series: readonly { readonly name: string; readonly begins_ms: number | undefined }[];
+  readonly begins_ms: number;
+  readonly step_ms: number;
+  readonly x: (time: number) => number;
+}) {
+  const later = series.filter((each) => each.begins_ms !== undefined && each.begins_ms - begins_ms > 1.5 * step_ms);
+  const from_ms = later[0]?.begins_ms;
+  if (from_ms === undefined) return null;
+  const names = [...new Set(later.map(({ name }) => name.split(" ")[0]))].join(" and ");
+  const isNearLeft = x(from_ms) - LEFT < 90;
+  return (
+    <g class="later">
+      <line x1={x(from_ms)} x2={x(from_ms)} y1={TOP} y2={BASE} />
+      <text x={x(from_ms) + (isNearLeft ? 4 : -4)} y={TOP + 8} text-anchor={isNearLeft ? "start" : "end"}>
+        {names} since {minute(from_ms)}
+      </text>
+    </g>
+  );
 }

@@ -30,11 +30,11 @@ export interface FiguresShown {
   readonly latencies: { readonly times_ms: readonly number[]; readonly of: Readonly<Record<LatencyLine, readonly (number | undefined)[]>> };
 }
 
-/** Time ranges of the charts, in seconds. */
+/** Time ranges of the charts, in seconds, and of how many each point is. The broker keeps one of each ten. */
 export const RANGES = [
-  [300, "5 min"],
-  [900, "15 min"],
-  [3600, "1 h"],
+  [300, "5 min", 10],
+  [900, "15 min", 20],
+  [3600, "1 h", 60],
 ] as const;
 
 export class Figures {

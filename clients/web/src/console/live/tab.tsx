@@ -39,6 +39,7 @@ function FiguresPart() {
   }
   const { stats, rates, latencies } = shown;
   const range_s = figures.range_s.value;
+  const [, , step_s] = RANGES.find(([range]) => range === range_s) ?? RANGES[0];
   return (
     <section class="figures" aria-label="Figures">
       {why !== undefined && <p class="warn">{why}</p>}
@@ -61,6 +62,8 @@ function FiguresPart() {
         unit="per second"
         times_ms={rates.times_ms}
         range_s={range_s}
+        step_s={step_s}
+        scale="linear"
         text={count}
         series={RATES.map((rate) => ({ name: rate, values: rates.of[rate] }))}
       />
@@ -69,24 +72,26 @@ function FiguresPart() {
         unit="since published"
         times_ms={latencies.times_ms}
         range_s={range_s}
+        step_s={step_s}
+        scale="logarithmic"
         text={duration}
         series={LATENCIES.flatMap(([name]) =>
           (["p50", "p99"] as const).map((part) => ({ name: `${name} ${part}`, values: latencies.of[`${name} ${part}`] })),
         )}
       />
-      <dl class="facts numbers">
+      <dl class="strip numbers">
         {(
           [
-            ["connections", stats.connections],
-            ["clients", stats.clients],
-            ["subscriptions", stats.subscriptions],
+            ["connections", stats.connections, "Connections that are open now"],
+            ["clients", stats.clients, "Clients that the broker knows now, connected or not"],
+            ["subscriptions", stats.subscriptions, "Subscriptions of all clients now"],
             // Nothing is kept of events without `ttl_s`, and a 0 would look like a loss.
-            ...(stats.live_objects > 0 ? [["live events", stats.live_objects] as const] : []),
-            ["deliveries waiting", stats.queued, "raised"],
-            ["deliveries dropped", stats.deliveries_dropped, "raised"],
+            ...(stats.live_objects > 0 ? [["live events", stats.live_objects, "Events that the broker keeps now"] as const] : []),
+            ["queued", stats.queued, "Deliveries that wait to be written now", "raised"],
+            ["dropped", stats.deliveries_dropped, "Deliveries dropped since the broker started", "raised"],
           ] as const
-        ).map(([name, value, above]) => (
-          <div key={name}>
+        ).map(([name, value, says, above]) => (
+          <div key={name} title={says}>
             <dt>{name}</dt>
             <dd class={value > 0 ? above : undefined}>{count(value)}</dd>
           </div>
@@ -115,16 +120,12 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
     <section class="feed" aria-labelledby="feed">
       <div class="title">
         <h2 id="feed">Newest events</h2>
+        <span class="quiet numbers">{live.flooded.value ? `a sample of ${count(rate)}/s` : "all of them"}</span>
         <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
           <Icon of={live.paused.value ? Play : Pause} size={14} filled /> Pause
         </button>
       </div>
-      <p class="quiet numbers">
-        <span>{live.flooded.value ? `${count(rate)} a second: the list shows a sample` : "Every event is listed"}</span>
-        {live.missed.value > 0 && (
-          <span class="warn missed"> · {counted(live.missed.value, "event was", "events were")} not shown here</span>
-        )}
-      </p>
+      {live.missed.value > 0 && <p class="warn missed numbers">{counted(live.missed.value, "event was", "events were")} not shown here.</p>}
       {access.borrowed.value && !live.wanted.value && (
         <div class="warn">
           <p>

@@ -15,6 +15,7 @@ import { count, counted, moment, valueText } from "../words.js";
 import type { Marks } from "./density.js";
 import { ObjectChoice } from "./object-choice.js";
 import { Time } from "./time.js";
+import { MARKED_MS } from "../live/violations.js";
 import type { Layer } from "./view.js";
 import { Walker, WalkerRing } from "./walker.js";
 
@@ -107,19 +108,26 @@ function Switches() {
   const console = useConsole();
   const { live, clients, draft, settings, groups, view } = console;
   const definitions = groups.list.value ?? [];
+  const [placed, listed] = [clients.places.value + clients.merged.value, clients.list.value.length];
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value - (view.value?.hidden.value ?? 0),
-    clients: clients.places.value + clients.merged.value,
+    clients: placed,
     areas: clients.areas.value,
     groups: standing,
+  };
+  /** What a count is of, where that is not all. */
+  const notes: Readonly<Partial<Record<Layer, string>>> = {
+    ...(live.objects.attribute !== undefined && { events: `newest per ${live.objects.attribute}` }),
+    ...(listed > placed && placed > 0 && { clients: `of ${count(listed)}; ${count(listed - placed)} have no position` }),
+    ...(clients.tooMany.value && { areas: "zoom in for clients’ own" }),
   };
   return (
     <>
       <fieldset>
         <legend class="visually-hidden">What the map shows</legend>
         {LAYERS.filter(([layer]) => layer !== "groups" || definitions.length > 0).map(([layer, label]) => (
-          <LayerSwitch key={layer} layer={layer} label={label} count={counts[layer]} />
+          <LayerSwitch key={layer} layer={layer} label={label} count={counts[layer]} note={notes[layer]} />
         ))}
       </fieldset>
       {draft.trial.value.state === "running" && (
@@ -130,21 +138,16 @@ function Switches() {
       {live.violations.marked.value > 0 && (
         <p class="marked">
           <span class="sample violations" aria-hidden="true" />
-          <button
-            type="button"
-            class="link"
-            title="Objects that violated a check in the last half minute"
-            onClick={() => console.go("checks")}
-          >
+          <button type="button" class="link" onClick={() => console.go("checks")}>
             Violations
           </button>
           <output class="numbers quiet" data-violations={live.violations.marked.value}>
             {count(live.violations.marked.value)}
           </output>
+          <small class="quiet">in the last {MARKED_MS / 1000} s</small>
         </p>
       )}
       {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
-      {clients.tooMany.value && <p class="quiet">Zoom in to see areas around clients.</p>}
       {settings.round_m === 0 && clients.list.value.length > 1 && (
         <p class="quiet hidden-positions">
           Clients are not on the map: this broker hides positions. Set <code>privacy.round_m = 100</code> in its configuration to show them
@@ -174,10 +177,13 @@ function LayerSwitch({
   layer,
   label,
   count: number,
+  note,
 }: {
   readonly layer: Layer;
   readonly label: string;
   readonly count?: number | undefined;
+  /** What the count is of. */
+  readonly note?: string | undefined;
 }) {
   const { layers } = useConsole();
   return (
@@ -194,6 +200,7 @@ function LayerSwitch({
           {count(number)}
         </output>
       )}
+      {note !== undefined && <small class="quiet">{note}</small>}
     </label>
   );
 }

@@ -12,7 +12,7 @@ import { areaWords, type AreaShown } from "../map/areas.js";
 import type { WhyDrawing } from "../why/drawing.js";
 import { clock, count, counted, metres, valueText } from "../words.js";
 import { Rows } from "../rows.js";
-import { NOUNS, stateOf, type Situation, type Situations } from "./list.js";
+import { FOUND, NOUNS, stateOf, type Situation, type Situations } from "./list.js";
 import { FindingSteps } from "./steps.js";
 import { ActivityFacts } from "./tab.js";
 
@@ -172,7 +172,9 @@ export function Findings<Shown extends Situation, Found extends { readonly id: s
       {list !== undefined && list.length > 0 && (
         <>
           <p class="quiet" role="status">
-            {list.length < KEPT ? `${counted(list.length, "finding")}, the newest first` : `The newest ${count(KEPT)}`}
+            {list.length < KEPT
+              ? `${counted(list.length, FOUND[of.kind])}, the newest first`
+              : `The newest ${count(KEPT)}: the broker keeps no more`}
           </p>
           <Rows list={list} hold={(holds) => (held.current = holds)}>
             {(each) => (

@@ -10,6 +10,9 @@ export type SituationKind = "checks" | "rules" | "groups";
 /** What one of them is called. */
 export const NOUNS = { checks: "check", rules: "rule set", groups: "group definition" } as const;
 
+/** What one finding of each is called. */
+export const FOUND = { checks: "violation", rules: "derived event", groups: "change" } as const;
+
 export interface Activity {
   readonly inputs: number;
   readonly evaluations: number;

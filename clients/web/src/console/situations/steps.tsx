@@ -7,8 +7,9 @@ import type { DeliveredFeature } from "nearcast";
 
 import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
-import { count } from "../words.js";
-import type { Situation, Situations } from "./list.js";
+import { begun } from "../../shared/readable.js";
+import { count, counted } from "../words.js";
+import { FOUND, type Situation, type Situations } from "./list.js";
 
 export function FindingSteps<Shown extends Situation>({
   of,
@@ -43,12 +44,12 @@ export function FindingSteps<Shown extends Situation>({
   };
   // A button that is switched off would lose the focus: it stays, and does nothing.
   return (
-    <nav class="finding-steps" aria-label="Findings">
+    <nav class="finding-steps" aria-label={`${begun(FOUND[of.kind])}s`}>
       <button type="button" class="small" aria-disabled={newer === undefined} onClick={() => go(newer)}>
         <Icon of={ChevronLeft} /> Newer
       </button>
       <span class="quiet numbers" role="status">
-        {count(at + 1)} of {count(ids.value.length)}
+        {count(at + 1)} of {counted(ids.value.length, FOUND[of.kind])}
       </span>
       <button type="button" class="small" aria-disabled={older === undefined} onClick={() => go(older)}>
         Older <Icon of={ChevronRight} />

@@ -180,7 +180,7 @@ export function PublishPart() {
               Held back by check <bdi>{refusal.value?.check}</bdi>:{" "}
               {bound.length === 1 ? "this event breaks it." : "these events do not fit together."}
             </p>
-            <ViolatingEvents bound={bound} />
+            <ViolatingEvents bound={bound} check={refusal.value?.check} />
           </div>
         ))}
         <button type="submit" class="primary">

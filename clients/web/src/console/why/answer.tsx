@@ -33,6 +33,7 @@ export function Answer({
   const console = useConsole();
   const { matched } = explanation;
   const filter = decisive(explanation);
+  const { reach, position } = notes(explanation);
   return (
     <div class="answer" data-matched={matched}>
       <div class={`verdict ${matched ? "good" : "bad"}`}>
@@ -45,18 +46,27 @@ export function Answer({
       {explanation.filters.map(filterWords).map((each, index) => (
         <FilterPart key={index} words={each} number={explanation.filters.length > 1 ? index + 1 : undefined} />
       ))}
-      {notes(explanation).map((note) => (
-        <p key={note} class="quiet">
-          {note}
-        </p>
-      ))}
-      <p class="quiet">
-        By subscription <bdi>{subscription}</bdi> of{" "}
-        <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
-          <bdi>{client}</bdi>
-        </button>{" "}
-        as things stand now{event === undefined ? "" : ", as if the event were published now"}.
-      </p>
+      {reach !== undefined && <p class="quiet">{reach}</p>}
+      <dl class="basis">
+        <div>
+          <dt>Subscription</dt>
+          <dd>
+            <button type="button" class="link" title={`Open ${client}`} onClick={() => console.open({ kind: "client", client })}>
+              <bdi>{subscription}</bdi>
+            </button>
+          </dd>
+        </div>
+        {position !== undefined && (
+          <div>
+            <dt>Position</dt>
+            <dd>{position}</dd>
+          </div>
+        )}
+        <div>
+          <dt>Evaluated</dt>
+          <dd title={event === undefined ? undefined : "As if the event were published now"}>now</dd>
+        </div>
+      </dl>
     </div>
   );
 }

@@ -147,7 +147,7 @@ function ViolatedPart({ id }: { readonly id: string }) {
             </button>
             ):
           </p>
-          <ViolatingEvents bound={violation.bound} />
+          <ViolatingEvents bound={violation.bound} check={violation.check} />
         </div>
       ))}
     </section>

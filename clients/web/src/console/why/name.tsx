@@ -58,9 +58,11 @@ export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
 
 /** A few of an event's properties on one line. */
 export function EventSummary({ feature }: { readonly feature: DeliveredFeature }) {
-  const { live, settings } = useConsole();
+  const console = useConsole();
+  const { live, settings } = console;
   const violation = live.violations.get(String(feature.id)) ?? violationOf(feature, live.violations.find);
-  if (violation !== undefined) return <span class="summary numbers">{violationWords(violation, settings.world)}</span>;
+  if (violation !== undefined)
+    return <span class="summary numbers">{violationWords(violation, settings.world, console.limitOf(violation.check))}</span>;
   const change = changeOf(feature);
   if (change !== undefined) return <span class="summary">{change.transition}</span>;
   const shown = Object.entries((feature.properties as Record<string, unknown> | null) ?? {})

@@ -167,8 +167,8 @@ export function areaShort({ area }: Filter): string {
   return `${holds ? "inside" : "outside"} ${FORMS[form] ?? form}`;
 }
 
-/** What else the answer says: of the event's own reach, of the client's place, of transitions. */
-export function notes(explanation: Explanation): string[] {
+/** What else the answer says: a sentence of the event's own reach, and how well the client's place is known. */
+export function notes(explanation: Explanation): { readonly reach?: string; readonly position?: string } {
   const { reach, position, position_withheld } = explanation as {
     readonly reach?: {
       readonly holds: boolean;
@@ -179,16 +179,15 @@ export function notes(explanation: Explanation): string[] {
     readonly position?: { readonly age_s: number | null; readonly accuracy_m: number | null } | null;
     readonly position_withheld?: boolean;
   };
-  const said: string[] = [];
+  const said: { reach?: string; position?: string } = {};
   if (reach !== null && reach !== undefined) {
     const distance = reach.distance_m === null ? "" : ` The client is ${metres(reach.distance_m)} away.`;
-    said.push(`The event reaches ${metres(reach.reach_m)}, which ${reach.holds ? "is far enough" : "is not far enough"}.${distance}`);
+    said.reach = `The event reaches ${metres(reach.reach_m)}, which ${reach.holds ? "is far enough" : "is not far enough"}.${distance}`;
   }
-  if (position_withheld === true)
-    said.push("The client’s position is not shown to others, so that the answer is that of a client without one.");
+  if (position_withheld === true) said.position = "not shown to others, so taken as unknown";
   else if (position !== null && position !== undefined && position.age_s !== null) {
     const accuracy = position.accuracy_m === null ? "" : `, good to ${metres(position.accuracy_m)}`;
-    said.push(`Answered for where the client was ${Math.round(position.age_s)} s ago${accuracy}, as others are shown it.`);
+    said.position = `${Math.round(position.age_s)} s old${accuracy}`;
   }
   return said;
 }
