@@ -64,9 +64,12 @@ async function first(page: Page, url: string): Promise<void> {
 /** The phone page, where somebody has said where they are. */
 async function phone(page: Page, url: string): Promise<void> {
   await page.goto(`${url}phone`);
+  // They come from the south-west, so that it is seen where they are headed.
+  await page.context().setGeolocation({ longitude: HERE.longitude - 0.0004, latitude: HERE.latitude - 0.0005, accuracy: 30 });
   await page.getByRole("button", { name: "Use my location" }).click();
   await page.getByRole("listitem").nth(4).waitFor();
   await page.getByText(/Your place was sent/).waitFor();
+  await page.context().setGeolocation({ ...HERE, accuracy: 60 });
   await happen(url);
   // The map has come by then, too.
   await page.waitForTimeout(6000);

@@ -17,7 +17,7 @@ import {
   Workflow,
   type IconNode,
 } from "lucide";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
 import { Icon } from "../shared/icon.js";
 import { showTheme, storedTheme, THEMES } from "../shared/theme.js";
@@ -29,6 +29,7 @@ import { LiveTab } from "./live/tab.js";
 import { MapPart } from "./map/map.js";
 import type { Detail, Tab } from "./model.js";
 import { Search } from "./search.js";
+import { Grip, height, raise } from "./sheet.js";
 import { NOUNS } from "./situations/list.js";
 import { PAGES } from "./situations/pages.js";
 import { TokenDialog } from "./token/dialog.js";
@@ -49,13 +50,17 @@ const TABS: readonly (readonly [Tab, string, IconNode])[] = [
 export function App() {
   const { details } = useConsole();
   const detail = details.value.at(-1);
+  useEffect(() => {
+    if (detail !== undefined) raise();
+  }, [detail]);
   return (
-    <div class="console">
+    <div class="console" data-sheet={height.value}>
       <Bar />
       <main class="map">
         <MapPart />
       </main>
-      <aside class="panel" aria-label="Panel">
+      <aside class="panel" id="views" aria-label="Panel">
+        <Grip />
         <Tabs />
         {detail === undefined ? <Panel /> : <Opened key={details.value.length} detail={detail} />}
       </aside>
@@ -154,7 +159,10 @@ function Tabs() {
           aria-selected={tab.value === name}
           aria-controls={tab.value === name && details.value.length === 0 ? "panel" : undefined}
           tabIndex={tab.value === name ? 0 : -1}
-          onClick={() => console.go(name)}
+          onClick={() => {
+            raise();
+            console.go(name);
+          }}
         >
           <Icon of={icon} size={18} />
           {label}

@@ -5,6 +5,8 @@ import "./panel.css";
 import "./live/live.css";
 import "./try/try.css";
 import "./why/why.css";
+import "./map/time.css";
+import "./narrow.css";
 
 import { render } from "preact";
 

@@ -1,5 +1,6 @@
 import "../shared/font.css";
 import "../shared/theme.css";
+import "./map.css";
 import "./phone.css";
 
 import { render } from "preact";

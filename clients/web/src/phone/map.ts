@@ -12,6 +12,7 @@ import { Points } from "../shared/map/points.js";
 import type { PageSettings } from "../shared/pages.js";
 import { status, type Entry, type Reach } from "./entry.js";
 import { kindOf } from "./kind.js";
+import { kindIcons, type Marked } from "./kind-icons.js";
 import { slowNow_ms } from "./now.js";
 import type { Phone } from "./phone.js";
 import type { Destination } from "./trip.js";
@@ -30,9 +31,9 @@ export interface PhoneMap {
 
 /** Of what is in reach, of what is not any more, and the same when they are selected. */
 const EVENT_LOOKS = [
-  { colour: "--map-object", shape: "disc", size: 13 },
+  { colour: "--map-object", shape: "disc", size: 20 },
   { colour: "--map-object", shape: "ring", size: 10 },
-  { colour: "--map-object", shape: "both", size: 28 },
+  { colour: "--map-object", shape: "disc", size: 30 },
   { colour: "--map-object", shape: "ring", size: 22 },
   // The same of those whose place may be wrong.
   { colour: "--map-violation", shape: "triangle", size: 22 },
@@ -41,7 +42,7 @@ const EVENT_LOOKS = [
   { colour: "--map-violation", shape: "triangle", size: 28 },
 ] as const;
 const ALARM_LOOKS = [
-  { colour: "--map-match", shape: "diamond", size: 22 },
+  { colour: "--map-match", shape: "diamond", size: 30 },
   { colour: "--map-match", shape: "diamond", size: 12 },
   { colour: "--map-match", shape: "diamond", size: 38 },
   { colour: "--map-match", shape: "diamond", size: 26 },
@@ -87,7 +88,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     map.easeTo({ center: plane.toMap(place) });
   };
   const marker = ownMarker(phone, base);
-  const draw = drawing(layers, base);
+  const draw = drawing(layers, base, kindIcons(base, [layers.events, layers.alarms]));
   let wasHere = false;
   const end = goal();
   let shown: Destination | undefined;
@@ -120,6 +121,9 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
         marker.remove();
       } else {
         marker.setLngLat(plane.toMap(here.place));
+        const element = marker.getElement();
+        element.toggleAttribute("data-headed", here.heading_deg !== undefined);
+        element.style.setProperty("--heading", `${(here.heading_deg ?? 0).toFixed(0)}deg`);
         if (!wasHere) marker.addTo(map);
         if (following && !marker.getElement().matches(".held")) centre(wasHere);
       }
@@ -271,11 +275,13 @@ function stepped(world: PageSettings["world"], [x, y]: Place, [east_m, north_m]:
 function drawing(
   { events, alarms }: { readonly events: Points; readonly alarms: Points },
   { plane }: BaseMap,
+  showIcons: ReturnType<typeof kindIcons>,
 ): (entries: readonly Entry[], selected: string | undefined, reach: Reach, now_ms: number) => void {
   let drawn = new Map<string, Points>();
   return (entries, selected, reach, now_ms) => {
     const before = drawn;
     drawn = new Map();
+    const marked: Marked[] = [];
     for (const entry of entries) {
       const { key, place, alarm, doubts } = entry;
       const gone = status(entry, reach, now_ms);
@@ -284,9 +290,12 @@ function drawing(
       const doubted = !alarm && doubts !== undefined ? DOUBTED : 0;
       const look = (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0) + doubted;
       // As in the list.
-      layer.put(key, plane.toMap(place), look, alarm || doubted > 0 ? {} : { colour: kindOf(entry).colour });
+      const kind = kindOf(entry);
+      layer.put(key, plane.toMap(place), look, alarm || doubted > 0 ? {} : { colour: kind.colour });
+      if (gone === undefined && doubted === 0) marked.push({ key, kind, layer });
       drawn.set(key, layer);
     }
     for (const [key, layer] of before) if (drawn.get(key) !== layer) layer.remove(key);
+    showIcons(marked);
   };
 }

@@ -3,7 +3,7 @@
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
 import type { Fix } from "nearcast";
 
-import type { Place } from "../shared/map/plane.js";
+import { distance_m, type Place } from "../shared/map/plane.js";
 import { pageSettings, type PageSettings } from "../shared/pages.js";
 import { claimsOf, storedToken, storeToken } from "../shared/token.js";
 import { Announcer } from "./announcer.js";
@@ -11,6 +11,7 @@ import type { Entry, Reach } from "./entry.js";
 import { Inbox } from "./inbox.js";
 import { offered, type Choice } from "./interests.js";
 import { watch, whyUnlocatable } from "./locate.js";
+import { bearing_deg } from "./words.js";
 import { slowNow_ms } from "./now.js";
 import { Push } from "./push.js";
 import { Selection } from "./selection.js";
@@ -42,9 +43,14 @@ export type Stage =
   | { readonly at: "running" | "elsewhere" | "forgotten" }
   | { readonly at: "refused"; readonly why: string };
 
+/** A shorter way has no direction, however good the fixes are. */
+const HEADED_M = 5;
+
 export interface Here {
   readonly place: Place;
   readonly accuracy_m?: number;
+  /** Where one is headed, clockwise from north, as far as the last fixes show it. */
+  readonly heading_deg?: number;
   /** It is where the phone was when the page was open before. */
   readonly last?: true;
 }
@@ -419,11 +425,20 @@ export class Phone {
   #isHere(fix: Fix): void {
     const { coordinates, accuracy_m } = fix;
     const place: Place = [coordinates[0], coordinates[1]];
-    this.here.value = { place, ...(accuracy_m !== undefined && { accuracy_m }) };
+    const heading_deg = this.#headingTo(place, accuracy_m);
+    this.here.value = { place, ...(accuracy_m !== undefined && { accuracy_m }), ...(heading_deg !== undefined && { heading_deg }) };
     this.prefer({ place });
     const teller = this.world.value?.teller;
     teller?.here(fix);
     if (this.subscriber.value?.link.value.at === "offline" && Date.now() - this.#kept_ms > KEEP_WAY_MS) this.#keepWay();
+  }
+
+  /** A way that is shorter than what a fix may be off has no direction: the one before stays. */
+  #headingTo(place: Place, accuracy_m = 0): number | undefined {
+    const [before, world] = [this.here.value, this.world.value?.settings.world];
+    if (before === undefined || before.last === true || world === undefined) return undefined;
+    const isWay = distance_m(world, before.place, place) > Math.max(HEADED_M, accuracy_m / 2);
+    return isWay ? bearing_deg(world, before.place, place) : before.heading_deg;
   }
 
   /** Keeps the way that the broker has not been told, for the next visit. */

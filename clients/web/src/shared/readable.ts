@@ -26,6 +26,8 @@ const UNITS: Readonly<Record<string, string>> = {
 /** Properties whose values say what an event is: shown without their names. */
 export const KINDS: readonly string[] = ["type", "category", "kind"];
 
+/** What is counted for each of a unit. */
+const RATE = /^(?<stem>.+)_per_(?<unit>s|min|h|day|week|month|year|km|m|kg|person)$/i;
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/;
 
@@ -67,6 +69,9 @@ export function readable(name: string, value: string): readonly [label: string, 
   }
   const cut = name.lastIndexOf("_");
   const unit = cut > 0 ? UNITS[name.slice(cut + 1).toLowerCase()] : undefined;
+  const rate = RATE.exec(name);
+  // `price_per_h`: whatever it counts, it counts it for each hour.
+  if (rate?.groups !== undefined && /\d/.test(value)) return [words(rate.groups["stem"] ?? name), `${value}/${rate.groups["unit"] ?? ""}`];
   if (unit !== undefined && NUMBER.test(value)) return [words(name.slice(0, cut)), value + unit];
   return [words(name), KINDS.includes(name) ? kindText(value) : value];
 }

@@ -22,6 +22,8 @@ test("a line has the kind alone, numbers behind their names, and texts behind a 
   expect(inLine("type", "road_works")).toBe("Road works");
   expect(inLine("lanes", "2")).toBe("Lanes 2");
   expect(inLine("depth_cm", "40")).toBe("Depth 40 cm");
+  expect(inLine("price_per_h", "10 CNY")).toBe("Price 10 CNY/h");
+  expect(inLine("price_per_h", "free")).toBe("Price per h: free");
   expect(inLine("advice", "Do not drive in")).toBe("Advice: Do not drive in");
 });
 

@@ -13,6 +13,9 @@ const KINDS: Readonly<Record<string, string>> = {
   "base-name-quarter": "quarter",
   "base-name-point": "quarter",
 };
+const RANKS = ["city", "town", "quarter"];
+/** What stands on the map, in both pages. */
+const OVER = ".layers, .zoom, .time, .tools button, .why-label, .why-pin .card, .maplibregl-ctrl-attrib, .maplibregl-ctrl-scale";
 /** While the map moves its names are looked for so often. */
 const LOOK_MS = 120;
 
@@ -47,10 +50,29 @@ export function showPlaceNames(map: MapLibreMap): void {
     });
     holder.replaceChildren(...places.map(({ name }) => name));
     stand();
+    hideWhatOverlaps(holder);
   };
   map.on("move", stand);
   map.on("render", () => {
     if (performance.now() - looked_ms >= LOOK_MS) look();
   });
   map.on("idle", look);
+}
+
+/** Hides names that would be cut by the map's edge, lie below what stands on the map, or overlap a name of a larger place. */
+function hideWhatOverlaps(holder: HTMLElement): void {
+  const frame = holder.getBoundingClientRect();
+  const around = holder.closest(".map")?.querySelectorAll(OVER) ?? [];
+  const taken = [...around].map((element) => element.getBoundingClientRect()).filter(({ width }) => width > 0);
+  const size = (name: Element): number => RANKS.findIndex((rank) => name.classList.contains(rank));
+  for (const name of [...holder.children].sort((one, other) => size(one) - size(other))) {
+    const box = name.getBoundingClientRect();
+    const isCut = box.left < frame.left || box.right > frame.right || box.top < frame.top || box.bottom > frame.bottom;
+    if (isCut || taken.some((other) => overlap(box, other))) name.classList.add("covered");
+    else taken.push(box);
+  }
+}
+
+function overlap(one: DOMRect, other: DOMRect): boolean {
+  return one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
 }
