@@ -1,8 +1,9 @@
 //! Where there are roads, as far as the recording shows it: a base map for the console, since no street graph is at hand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use matcher::geo::Position;
 use serde_json::{Value, json};
 
 use super::fleet::WORLD;
@@ -22,26 +23,37 @@ const CELL: f64 = 1.0 / 1_700.0;
 /// The part of all steps that have more traffic than those of each class but the last.
 const CLASSES: [f64; 3] = [0.45, 0.18, 0.05];
 
-/// Parts of the city where taxis drive, by their names on maps: `[longitude, latitude]`.
-const QUARTERS: [(&str, [f64; 2]); 18] = [
-    ("Futian", [114.055, 22.522]),
-    ("Luohu", [114.123, 22.548]),
-    ("Nanshan", [113.930, 22.533]),
-    ("Bao’an", [113.884, 22.556]),
-    ("Longhua", [114.045, 22.655]),
-    ("Longgang", [114.247, 22.720]),
-    ("Buji", [114.125, 22.605]),
-    ("Yantian", [114.237, 22.557]),
-    ("Shekou", [113.918, 22.485]),
-    ("Bao’an Airport", [113.811, 22.640]),
-    ("Meilin", [114.045, 22.570]),
-    ("Huaqiangbei", [114.083, 22.547]),
-    ("Overseas Chinese Town", [113.985, 22.540]),
-    ("Xixiang", [113.870, 22.585]),
-    ("Fuyong", [113.818, 22.678]),
-    ("Bantian", [114.070, 22.630]),
-    ("Shangsha", [114.030, 22.528]),
-    ("Xili", [113.950, 22.580]),
+/// Longer, a straight line is a road only where other taxis were along it, too: else it may cut a corner.
+const STRAIGHT_MAX_M: f64 = 500.0;
+/// The part of such a line along which others were.
+const SHARED_MIN: f64 = 0.5;
+/// Shorter, a line of which no more is known is noise of a receiver.
+const LINE_MIN_M: f64 = 120.0;
+
+/// Parts of the city where taxis drive, as [GeoNames](https://www.geonames.org/) (CC BY 4.0) has them: `[longitude, latitude]`.
+const QUARTERS: [(&str, [f64; 2]); 22] = [
+    ("Bantian", [114.04989, 22.63636]),
+    ("Buji", [114.10073, 22.60298]),
+    ("Fuyong", [113.81519, 22.67214]),
+    ("Guanlan", [114.05244, 22.7211]),
+    ("Henggang", [114.19612, 22.6489]),
+    ("Liantang", [114.16859, 22.5667]),
+    ("Longgang", [114.26326, 22.72289]),
+    ("Longhua", [114.00893, 22.65784]),
+    ("Minzhi", [114.03763, 22.62447]),
+    ("Nanshan", [113.93889, 22.538]),
+    ("Nantou", [113.91564, 22.53557]),
+    ("Nanwan", [114.1304, 22.59882]),
+    ("Pinghu", [114.11703, 22.69062]),
+    ("Shahe", [113.97912, 22.55226]),
+    ("Shajing", [113.81903, 22.74628]),
+    ("Shatoujiao", [114.22589, 22.55463]),
+    ("Shekou", [113.9156, 22.49359]),
+    ("Shiyan", [113.94118, 22.68588]),
+    ("Xili", [113.94786, 22.58809]),
+    ("Xin’an", [113.91615, 22.57274]),
+    ("Xixiang", [113.8889, 22.59306]),
+    ("Yantian", [114.23477, 22.56004]),
 ];
 
 /// The roads as a GeoJSON FeatureCollection: a line wherever a taxi's reports follow each other closely enough, with a property `traffic` of 1 to 4 for
@@ -68,7 +80,7 @@ pub(crate) fn document() -> anyhow::Result<String> {
         .collect();
     let roads = json!({
         "type": "FeatureCollection",
-        "attribution": "Roads as 750 taxis of Shenzhen drove them, 2007",
+        "attribution": "Roads as 750 taxis of Shenzhen drove them, 2007 | Quarters: GeoNames",
         "features": features,
     });
     Ok(roads.to_string())
@@ -79,18 +91,45 @@ fn lines(recording: &Recording) -> anyhow::Result<Vec<Vec<[f64; 2]>>> {
     for report in &recording.reports {
         drives[report.taxi_idx].push((report, WORLD.position(&[report.lon, report.lat])?));
     }
+    let visits = visits(recording);
     let mut lines = Vec::new();
     for drive in &drives {
-        for stretch in drive.chunk_by(|(a, from), (b, to)| is_road(b.at - a.at, WORLD.distance_m(from, to))) {
+        let follows = |(a, from): &(&Report, Position), (b, to): &(&Report, Position)| {
+            let step_m = WORLD.distance_m(from, to);
+            is_road(b.at - a.at, step_m) && (step_m <= STRAIGHT_MAX_M || is_shared(&visits, a, b))
+        };
+        for stretch in drive.chunk_by(follows) {
             let mut line: Vec<_> = stretch.iter().map(|(report, _)| rounded(report)).collect();
             // It stood still.
             line.dedup();
-            if line.len() > 1 {
+            let way_m: f64 = stretch.windows(2).map(|step| WORLD.distance_m(&step[0].1, &step[1].1)).sum();
+            if line.len() > 1 && way_m >= LINE_MIN_M {
                 lines.push(line);
             }
         }
     }
     Ok(lines)
+}
+
+/// Which taxis reported from each cell.
+fn visits(recording: &Recording) -> HashMap<[i64; 2], HashSet<usize>> {
+    let mut visits = HashMap::<_, HashSet<usize>>::new();
+    for report in &recording.reports {
+        visits.entry([cell(report.lon), cell(report.lat)]).or_default().insert(report.taxi_idx);
+    }
+    visits
+}
+
+/// Whether other taxis reported from along the straight line between two reports of one.
+fn is_shared(visits: &HashMap<[i64; 2], HashSet<usize>>, from: &Report, to: &Report) -> bool {
+    let cells = cells(&[rounded(from), rounded(to)]);
+    let between = &cells[1.min(cells.len())..cells.len().saturating_sub(1)];
+    let is_visited = |[x, y]: &&[i64; 2]| {
+        let around = (x - 1..=x + 1).flat_map(|x| (y - 1..=y + 1).map(move |y| [x, y]));
+        around.filter_map(|cell| visits.get(&cell)).flatten().any(|taxi_idx| *taxi_idx != from.taxi_idx)
+    };
+    let shared = between.iter().filter(is_visited).count();
+    shared >= share(between.len(), SHARED_MIN)
 }
 
 /// The pieces of lines by how many others are where they are, fewest first.

@@ -198,13 +198,13 @@ async fn a_base_map_is_served_as_it_was_written() {
 async fn the_roads_of_the_demo_are_a_base_map_for_anybody() {
     let program = Serve::new().config("[console]\nbase_map = \"demo\"\n").start().await;
     let map = program.http().get("/base-map.json").await.expect(200).json();
-    assert_eq!(map["attribution"], "Roads as 750 taxis of Shenzhen drove them, 2007");
+    assert_eq!(map["attribution"], "Roads as 750 taxis of Shenzhen drove them, 2007 | Quarters: GeoNames");
     let (features, quarters): (Vec<_>, Vec<_>) = map["features"]
         .as_array()
         .expect("features")
         .iter()
         .partition(|feature| feature["properties"]["traffic"].is_number());
-    assert!(quarters.iter().any(|quarter| quarter["properties"]["name"] == "Futian"));
+    assert!(quarters.iter().any(|quarter| quarter["properties"]["name"] == "Nanshan"));
     let traffic: Vec<_> = features.iter().map(|feature| &feature["properties"]["traffic"]).collect();
     assert_eq!(traffic, [1, 2, 3, 4]);
     let lines =

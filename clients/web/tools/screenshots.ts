@@ -119,7 +119,8 @@ function why(page: Page, url: string): Promise<void> {
     if ((await others.count()) === 0) return false;
     await others.first().click();
     const away_m = Number(/^(\d+) m/.exec((await page.locator(".why-label").textContent()) ?? "")?.[1] ?? 0);
-    if (away_m > 200) return true;
+    const isTaken = (await page.locator(".answer").getAttribute("data-matched")) === "true";
+    if (isTaken && away_m > 200) return true;
     await page.getByRole("button", { name: "Back" }).click();
     return false;
   });
@@ -138,8 +139,12 @@ function whyNot(page: Page, url: string): Promise<void> {
       return away_m > 560 && away_m < 800;
     });
     if (near === undefined) return false;
-    await page.getByLabel("Client", { exact: true }).fill(near.client);
-    await page.getByRole("button", { name: "Why?", exact: true }).click();
+    // As a link to the answer does.
+    await page.evaluate((client) => {
+      history.pushState(null, "", `${location.search}&why=${client}`);
+      dispatchEvent(new PopStateEvent("popstate"));
+    }, near.client);
+    await page.locator('.answer[data-matched="false"]').waitFor();
     return true;
   });
 }
@@ -201,7 +206,7 @@ async function take(
   await show(page, url);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });
-    if (colorScheme === "dark") await page.waitForTimeout(2500);
+    if (colorScheme === "dark") await page.waitForTimeout(7000);
     await page.screenshot({ path: `${FOLDER}${name}-${colorScheme}.png` });
   }
   const paint = await page.evaluate(() => performance.getEntriesByName("first-contentful-paint")[0]?.startTime);

@@ -15,6 +15,8 @@ const [WIDTH, HEIGHT] = [336, 98];
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 122, 8, 17];
 const END = WIDTH - RIGHT;
 const BASE = HEIGHT - BOTTOM;
+/** A rate is that of so long. */
+const NOW_MS = 5000;
 /** From one label to the next. */
 const LABEL = 17;
 /** Narrower, what says that there is no data has no room for its words. */
@@ -83,7 +85,14 @@ export function Chart({
   const shown = series.map(({ name, values }, at) => {
     const line = lines[at] ?? [];
     const last = line.length - 1 - [...line].reverse().findIndex((value) => value !== undefined);
-    return { name, line, value: time === undefined ? values.at(-1) : line[index], begins_ms: beginOf(times, line), last, end: line[last] };
+    return {
+      name,
+      line,
+      value: time !== undefined ? line[index] : isLog ? values.at(-1) : lately(times_ms, values),
+      begins_ms: beginOf(times, line),
+      last,
+      end: line[last],
+    };
   });
   const tops = apart(
     shown.map(({ end }) => (end === undefined ? BASE : y(end))),
@@ -182,6 +191,13 @@ export function Chart({
       </div>
     </figure>
   );
+}
+
+/** The mean of the last seconds: of one alone it would jump. */
+function lately(times: readonly number[], values: readonly (number | undefined)[]): number | undefined {
+  const since_ms = (times.at(-1) ?? 0) - NOW_MS;
+  const last = values.filter((value, at): value is number => value !== undefined && (times[at] ?? 0) > since_ms);
+  return last.length === 0 ? undefined : last.reduce((sum, value) => sum + value, 0) / last.length;
 }
 
 /** When a line begins. */
