@@ -228,6 +228,28 @@ describe("with one broker", () => {
     await phone.context.close();
   });
 
+  test("marks have the icons of their kinds, and the own one says where one is headed once one has gone a way", async () => {
+    const phone = await located(served.url);
+    const { page } = phone;
+    await publish(served.broker, [
+      feature("Flooded cellar", [here[0] + 0.002, here[1]], { key: "icon-1", ttl_s: 600 }),
+      feature("Xylophone", [here[0], here[1] + 0.002], { key: "icon-2", ttl_s: 600 }),
+    ]);
+    await phone.came("Xylophone");
+    const icons = page.locator(".kinds > span:not([hidden])");
+    await expect.poll(() => icons.count()).toBe(2);
+    await expect.poll(() => icons.filter({ has: page.locator("svg") }).count()).toBe(1);
+    expect(await icons.filter({ hasText: "X" }).count()).toBe(1);
+    const me = page.getByRole("button", { name: /^You/ });
+    expect(await me.getAttribute("data-headed")).toBeNull();
+    await phone.context.setGeolocation({ longitude: here[0] + 0.001, latitude: here[1], accuracy: 12 });
+    await expect.poll(() => me.evaluate((element) => element.style.getPropertyValue("--heading"))).toBe("90deg");
+    // A step that may be an error of the fix turns nobody.
+    await phone.context.setGeolocation({ longitude: here[0] + 0.001, latitude: here[1] + 0.00003, accuracy: 12 });
+    await seen(page, /exact to 12 m/);
+    expect(await me.evaluate((element) => element.style.getPropertyValue("--heading"))).toBe("90deg");
+  });
+
   test("alarms stand out in words, shake the phone if the person wants, and the count says what was not looked at", async () => {
     const phone = await openPhone(browser, served.url, allowed());
     const { page } = phone;
