@@ -29,18 +29,18 @@ export function Grip() {
   >(undefined);
   const index = indexOf(height.value);
   const frame = (element: HTMLElement): HTMLElement | null => element.closest<HTMLElement>(".console");
-  const end = (element: HTMLElement): void => {
-    const [state, panel] = [drag.value, element.parentElement];
+  const stop = (element: HTMLElement): void => {
     drag.value = undefined;
     frame(element)?.style.removeProperty("--sheet");
+  };
+  const end = (element: HTMLElement): void => {
+    const [state, panel] = [drag.value, element.parentElement];
     if (state === undefined || panel === null) return;
-    if (!state.moved) {
-      // A press goes on to the next height, and from the last one back.
-      height.value = at(index === HEIGHTS.length - 1 ? 0 : index + 1);
-      return;
-    }
     const part = panel.getBoundingClientRect().height / state.room_px;
-    height.value = part < 0.35 ? "low" : part < 0.75 ? "half" : "full";
+    stop(element);
+    // A press goes on to the next height, and from the last one back.
+    if (state.moved) height.value = part < 0.35 ? "low" : part < 0.75 ? "half" : "full";
+    else height.value = at((index + 1) % HEIGHTS.length);
   };
   return (
     <div
@@ -79,7 +79,7 @@ export function Grip() {
         frame(currentTarget)?.style.setProperty("--sheet", `${Math.max(72, Math.min(state.room_px, state.from_px + by)).toFixed(0)}px`);
       }}
       onPointerUp={({ currentTarget }) => end(currentTarget)}
-      onPointerCancel={({ currentTarget }) => end(currentTarget)}
+      onPointerCancel={({ currentTarget }) => stop(currentTarget)}
     />
   );
 }

@@ -76,7 +76,7 @@ export function bucketed(times_ms: readonly number[], lines: readonly Values[], 
   };
 }
 
-/** A line, broken where a value is missing and where there is none for longer than `break_ms`. */
+/** A line, broken where there is no value for longer than `break_ms`. */
 export function pathOf(
   times: readonly number[],
   values: Values,
@@ -88,10 +88,7 @@ export function pathOf(
   let before_ms = -Infinity;
   for (const [at, value] of values.entries()) {
     const time = times[at] ?? 0;
-    if (value === undefined) {
-      before_ms = -Infinity;
-      continue;
-    }
+    if (value === undefined) continue;
     path += `${time - before_ms > break_ms ? "M" : "L"}${x(time).toFixed(1)},${y(value).toFixed(1)}`;
     before_ms = time;
   }

@@ -108,7 +108,10 @@ function Switches() {
   const console = useConsole();
   const { live, clients, draft, settings, groups, view } = console;
   const definitions = groups.list.value ?? [];
-  const [placed, listed] = [clients.places.value + clients.merged.value, clients.list.value.length];
+  const [placed, listed] = [
+    clients.places.value + clients.merged.value,
+    console.figures.shown.value?.stats.clients ?? clients.list.value.length,
+  ];
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value - (view.value?.hidden.value ?? 0),
