@@ -51,7 +51,9 @@ async function happen(url: string): Promise<void> {
 async function console_(page: Page, url: string): Promise<void> {
   await page.goto(`${url}?colour=status`);
   await page.locator(".feed li").first().waitFor();
-  await page.waitForTimeout(8000);
+  // Names come with the map below the marks.
+  await page.locator(".place-names span").first().waitFor({ state: "attached" });
+  await page.waitForTimeout(10_000);
 }
 
 /** The phone page as somebody finds it who opens it for the first time. */

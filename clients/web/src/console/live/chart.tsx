@@ -133,9 +133,12 @@ export function Chart({
           {momentsOf(from_ms, to_ms).map((moment) => (
             <g key={moment} class="axis">
               <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={BASE} />
-              <text x={Math.min(END - 12, Math.max(LEFT + 8, x(moment)))} y={HEIGHT - 4} text-anchor="middle">
-                {minute(moment)}
-              </text>
+              {/* At the very end it would stand on the one before, or on a label. */}
+              {x(moment) <= END - 10 && (
+                <text x={Math.max(LEFT + 8, x(moment))} y={HEIGHT - 4} text-anchor="middle">
+                  {minute(moment)}
+                </text>
+              )}
             </g>
           ))}
           {isEmpty && <Unmeasured to={x(begins_ms)} words={["no data before", minute(begins_ms)]} />}
