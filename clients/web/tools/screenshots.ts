@@ -1,5 +1,5 @@
-// The pictures of the pages in docs/images, made of the demo. Each is taken at its second of the replay, light and dark of the same moment, so that
-// two runs show the same vehicles at the same places.
+// The pictures of the pages in docs/images, made of the demo. Each is taken at its second of the replay, dark some seconds after light, so that
+// two runs show the same vehicles at about the same places.
 //
 //   npm run screenshots                 both pages
 //   npm run screenshots -- console
