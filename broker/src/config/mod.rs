@@ -438,6 +438,7 @@ pub struct Privacy {
 #[expect(missing_docs, reason = "config/default.toml is the one explanation of each key")]
 pub struct Routes {
     pub streets: String,
+    pub areas_per_client: usize,
     pub client_bytes: u64,
     pub tenant_bytes: u64,
     pub slow: SlowStreets,

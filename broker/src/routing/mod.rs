@@ -24,7 +24,9 @@ use crate::model::error::ApiError;
 use costs::{SlowedCosts, Traffic};
 pub(crate) use leading::Lead;
 pub(crate) use telling::AreaHeld;
-pub(crate) use wayfinder::{AreaPlace, RouteAsked, RouteFound, RouteNews, TellRoutes, Wayfinder};
+pub(crate) use wayfinder::{
+    AreaPlace, RouteAsked, RouteFound, RouteNews, RoutesFound, TellRoutes, Wayfinder,
+};
 
 /// Metres from a place to the nearest node, at most.
 const SNAP_M: f64 = 1_000.0;

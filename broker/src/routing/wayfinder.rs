@@ -1,13 +1,15 @@
 //! Finds again where areas along routes lie, beside the shards.
 //!
 //! ```text
-//! shard: a client has left its corridor ─> asks ─> wayfinder: takes turns among tenants ─> tells the shard, by a command
+//! shard: a client has left its corridor ─> asks ─> wayfinder: takes turns among tenants and clients ─> tells the shard, by a command
 //! ```
 //!
-//! Each area has one question that waits at most, so that the areas bound the questions. What is told is in force in the order of the
-//! shard's commands; until then an area lies where it lay.
+//! Each area has one question that waits at most, and the question of an area that is gone is withdrawn. A client therefore has as many
+//! questions as `routes.areas_per_client` permits areas, and none is refused. Tenants have turns, and in the turn of a tenant the next of its clients:
+//! for the areas of one subscription, which are laid together. What is told is in force in the order of the shard's commands; until then an
+//! area lies where it lay.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Lead, Streets};
 use crate::ingest::area::RouteTo;
+use crate::model::tenant;
 use crate::model::way::Way;
 
 /// Questions that are answered in a row, after which other work has a turn.
@@ -40,9 +43,10 @@ pub(crate) struct AreaPlace {
 /// An area that is to be found again.
 #[derive(Debug)]
 pub(crate) struct RouteAsked {
-    pub(crate) tenant: Arc<str>,
+    /// The client, by its name inside.
+    pub(crate) client: Arc<str>,
     pub(crate) place: AreaPlace,
-    /// Number of the question.
+    /// Number of the question, larger than those of the client's earlier ones.
     pub(crate) number: u64,
     pub(crate) from: Position,
     pub(crate) to: RouteTo,
@@ -53,16 +57,26 @@ pub(crate) struct RouteAsked {
 /// The answer to a question.
 #[derive(Debug)]
 pub(crate) struct RouteFound {
-    pub(crate) place: AreaPlace,
-    pub(crate) number: u64,
+    /// The number of the area among the routes of its subscription.
+    pub(crate) route: usize,
+    /// Number of the question.
+    pub(crate) asked: u64,
     pub(crate) lead: Lead,
+}
+
+/// Answers for areas of one subscription.
+#[derive(Debug)]
+pub(crate) struct RoutesFound {
+    /// The number of the subscription in its shard.
+    pub(crate) subscription: u32,
+    pub(crate) found: Vec<RouteFound>,
     pub(crate) took: Duration,
 }
 
 /// A message for a shard.
 #[derive(Debug)]
 pub(crate) enum RouteNews {
-    Found(Box<RouteFound>),
+    Found(RoutesFound),
     /// Streets of these areas have become slow.
     Slowed(Vec<AreaPlace>),
 }
@@ -80,11 +94,18 @@ pub(crate) struct Wayfinder {
     ways: Mutex<HashMap<Arc<str>, Ways>>,
 }
 
-/// Questions by tenant, and the order in which tenants have their turns.
+/// Questions of each client of each tenant, by their numbers.
 #[derive(Default)]
 struct Waiting {
-    of: HashMap<Arc<str>, VecDeque<RouteAsked>>,
-    turns: VecDeque<Arc<str>>,
+    tenants: Turns<Turns<Questions>>,
+}
+
+type Questions = BTreeMap<u64, RouteAsked>;
+
+/// Queues, and the order in which they have their turns. Each that is there has a place in the order.
+struct Turns<Q> {
+    queues: HashMap<Arc<str>, Q>,
+    order: VecDeque<Arc<str>>,
 }
 
 /// The ways of a tenant's areas, with those that are gone but still listed.
@@ -105,6 +126,11 @@ impl Wayfinder {
     pub(crate) fn ask(&self, asked: RouteAsked) {
         self.waiting().push(asked);
         self.wake.notify_one();
+    }
+
+    /// Takes questions of a client back whose answers are of no use any more.
+    pub(crate) fn withdraw(&self, client: &str, numbers: impl IntoIterator<Item = u64>) {
+        self.waiting().withdraw(client, numbers);
     }
 
     /// Notes along which way an area lies; says whether streets cost what they did when that was found.
@@ -174,22 +200,30 @@ impl Wayfinder {
                 }
                 let finder = Arc::clone(&self);
                 let found = self.streets.aside(None, move |_, memories| finder.find(batch, memories)).await;
-                for one in found.unwrap_or_default() {
-                    tell(one.place.shard, RouteNews::Found(Box::new(one))).await;
+                for (shard, found) in found.unwrap_or_default() {
+                    tell(shard, RouteNews::Found(found)).await;
                 }
             }
         };
         ended.run_until_cancelled(work).await;
     }
 
-    fn find(&self, batch: Vec<RouteAsked>, memories: &mut super::Memories) -> Vec<RouteFound> {
-        let one = |asked: RouteAsked| {
-            let RouteAsked { tenant, place, number, from, to, radius, before } = asked;
+    /// Answers questions, those for areas of one subscription together; each answer with the shard that is to have it.
+    fn find(&self, batch: Vec<RouteAsked>, memories: &mut super::Memories) -> Vec<(usize, RoutesFound)> {
+        let subscription_of = |asked: &RouteAsked| (asked.place.shard, asked.place.subscription);
+        let of_one = |some: &[RouteAsked]| {
             let began = Instant::now();
-            let lead = self.streets.lead(&tenant, &from, to, radius, before.as_deref(), memories);
-            RouteFound { place, number, lead, took: began.elapsed() }
+            let (shard, subscription) = subscription_of(&some[0]);
+            let one = |asked: &RouteAsked| {
+                let RouteAsked { client, place, number, from, to, radius, before } = asked;
+                let tenant = tenant::split(client).0;
+                let lead = self.streets.lead(tenant, from, *to, *radius, before.as_deref(), memories);
+                RouteFound { route: place.route, asked: *number, lead }
+            };
+            let found = some.iter().map(one).collect();
+            (shard, RoutesFound { subscription, found, took: began.elapsed() })
         };
-        batch.into_iter().map(one).collect()
+        batch.chunk_by(|one, two| subscription_of(one) == subscription_of(two)).map(of_one).collect()
     }
 
     // A panic under either lock is impossible but for memory running out.
@@ -204,29 +238,70 @@ impl Wayfinder {
 
 impl Waiting {
     fn push(&mut self, asked: RouteAsked) {
-        let tenant = Arc::clone(&asked.tenant);
-        let of = self.of.entry(Arc::clone(&tenant)).or_default();
-        if of.is_empty() {
-            self.turns.push_back(tenant);
-        }
-        of.push_back(asked);
+        let tenant = tenant::split(&asked.client).0.into();
+        let questions = self.tenants.queue(tenant).queue(Arc::clone(&asked.client));
+        questions.insert(asked.number, asked);
     }
 
-    /// Takes some, one of each tenant in turn.
+    fn withdraw(&mut self, client: &str, numbers: impl IntoIterator<Item = u64>) {
+        let clients = self.tenants.queues.get_mut(tenant::split(client).0);
+        // A queue without questions stays until its turn, and so in its one place in the order.
+        if let Some(questions) = clients.and_then(|clients| clients.queues.get_mut(client)) {
+            numbers.into_iter().for_each(|number| drop(questions.remove(&number)));
+        }
+    }
+
+    /// Takes some, as many as are wanted or all.
     fn take(&mut self, count: usize) -> Vec<RouteAsked> {
         let mut taken = Vec::new();
         while taken.len() < count
-            && let Some(tenant) = self.turns.pop_front()
-        {
-            let Some(of) = self.of.get_mut(&tenant) else { continue };
-            taken.extend(of.pop_front());
-            if of.is_empty() {
-                self.of.remove(&tenant);
-            } else {
-                self.turns.push_back(tenant);
-            }
-        }
+            && self.tenants.turn(|clients| {
+                clients.turn(|questions| {
+                    take_of_one(questions, count, &mut taken);
+                    !questions.is_empty()
+                });
+                !clients.order.is_empty()
+            })
+        {}
         taken
+    }
+}
+
+/// Takes the first question, and those after it that are for areas of the same subscription, until there are as many as are wanted.
+fn take_of_one(questions: &mut Questions, count: usize, taken: &mut Vec<RouteAsked>) {
+    let subscription = questions.first_key_value().map(|(_, asked)| asked.place.subscription);
+    while taken.len() < count
+        && let Some(next) = questions.first_entry()
+        && Some(next.get().place.subscription) == subscription
+    {
+        taken.push(next.remove());
+    }
+}
+
+impl<Q: Default> Turns<Q> {
+    /// The queue of a key: at first empty, and last in the order.
+    fn queue(&mut self, key: Arc<str>) -> &mut Q {
+        self.queues.entry(key).or_insert_with_key(|key| {
+            self.order.push_back(Arc::clone(key));
+            Q::default()
+        })
+    }
+
+    /// Lets the next have its turn, which says whether there is more in its queue; says whether there was one.
+    fn turn(&mut self, take: impl FnOnce(&mut Q) -> bool) -> bool {
+        let Some(key) = self.order.pop_front() else { return false };
+        if self.queues.get_mut(&key).is_some_and(take) {
+            self.order.push_back(key);
+        } else {
+            self.queues.remove(&key);
+        }
+        true
+    }
+}
+
+impl<Q> Default for Turns<Q> {
+    fn default() -> Self {
+        Self { queues: HashMap::new(), order: VecDeque::new() }
     }
 }
 
@@ -234,5 +309,61 @@ impl Ways {
     fn clear_up(&mut self) {
         self.listed.retain(|(_, way)| way.strong_count() > 0);
         self.there = self.listed.len();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matcher::geo::World;
+    use wire::RouteBy;
+
+    use super::*;
+
+    fn ask(waiting: &mut Waiting, client: &str, subscription: u32, number: u64) {
+        let place = AreaPlace { shard: 0, subscription, route: 0 };
+        let (client, from) = (client.into(), World::Geodetic.position(&[0.0, 0.0]).unwrap());
+        let (to, radius) = (RouteTo { to: from.clone(), by: RouteBy::Duration }, Radius::new(World::Geodetic, 1.0).unwrap());
+        waiting.push(RouteAsked { client, place, number, from, to, radius, before: None });
+    }
+
+    /// The clients whose turns come, each with its questions.
+    fn turns(waiting: &mut Waiting, count: usize) -> Vec<(String, Vec<u64>)> {
+        let taken = waiting.take(count);
+        let of_one = |some: &[RouteAsked]| (some[0].client.to_string(), some.iter().map(|one| one.number).collect());
+        taken.chunk_by(|one, two| one.client == two.client && one.place == two.place).map(of_one).collect()
+    }
+
+    #[test]
+    fn a_client_with_hundreds_of_questions_holds_nobody_up_for_longer_than_a_turn() {
+        let [acme, modest] = ["greedy", "modest"].map(|name| tenant::inside("acme", name));
+        for greedy in ["greedy", &*acme] {
+            let mut waiting = Waiting::default();
+            for number in 1..=640 {
+                ask(&mut waiting, greedy, number as u32 / 10, number);
+            }
+            waiting.take(64);
+            ask(&mut waiting, "modest", 700, 1);
+            ask(&mut waiting, &modest, 701, 1);
+            let first = turns(&mut waiting, 64);
+            let place = |client: &str| first.iter().position(|(name, _)| name == client);
+            assert!(place("modest") <= Some(2) && place(&modest) <= Some(2), "{first:?}");
+        }
+    }
+
+    #[test]
+    fn a_question_of_no_use_any_more_is_withdrawn_and_gives_nobody_a_second_turn() {
+        let mut waiting = Waiting::default();
+        ask(&mut waiting, "other", 1, 1);
+        for number in 1..=1_000 {
+            ask(&mut waiting, "restless", 2, number);
+            waiting.withdraw("restless", [number]);
+        }
+        ask(&mut waiting, "restless", 2, 1_001);
+        ask(&mut waiting, "restless", 3, 1_002);
+        ask(&mut waiting, "other", 4, 2);
+        let named = |name: &str, number: u64| (name.to_owned(), vec![number]);
+        let expected = [named("other", 1), named("restless", 1_001), named("other", 2), named("restless", 1_002)];
+        assert_eq!(turns(&mut waiting, 64), expected);
+        assert!(waiting.tenants.order.is_empty() && waiting.tenants.queues.is_empty());
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Client;
 use crate::budget::{self, Budget, Kind};
-use crate::config::Limits;
+use crate::config::Config;
 use crate::limits::{Quota, QuotaPermit, Quotas};
 use crate::model::error::ApiError;
 use crate::model::tenant;
@@ -14,6 +14,8 @@ pub(super) struct Allowance {
     budget: Budget,
     client_subscriptions: usize,
     client_constraints: u64,
+    /// 0: any number.
+    client_areas: usize,
     tenant_subscriptions: Arc<Quota>,
     tenant_constraints: Arc<Quota>,
 }
@@ -39,11 +41,12 @@ pub(super) struct Wanted {
 const SUBSCRIPTION_BYTES: usize = 512;
 
 impl Allowance {
-    pub(super) fn new(limits: &Limits, quotas: &Quotas, budget: &Budget) -> Self {
+    pub(super) fn new(config: &Config, quotas: &Quotas, budget: &Budget) -> Self {
         Self {
             budget: budget.clone(),
-            client_subscriptions: limits.subscriptions_per_client,
-            client_constraints: limits.constraints_per_client,
+            client_subscriptions: config.limits.subscriptions_per_client,
+            client_constraints: config.limits.constraints_per_client,
+            client_areas: config.routes.areas_per_client,
             tenant_subscriptions: Arc::clone(&quotas.subscriptions),
             tenant_constraints: Arc::clone(&quotas.constraints),
         }
@@ -82,6 +85,19 @@ impl Allowance {
             subscription_quota: self.tenant_subscriptions.acquire(tenant, u64::from(replaced.is_none()))?,
             constraints_quota: self.tenant_constraints.acquire(tenant, more)?,
             documents,
+        })
+    }
+
+    /// Checks that a client with some areas along routes may have others in place of those of one subscription.
+    pub(super) fn check_areas(&self, all: usize, replaced: usize, wanted: usize) -> Result<(), ApiError> {
+        let limit = self.client_areas;
+        if limit == 0 || wanted <= replaced || all - replaced + wanted <= limit {
+            return Ok(());
+        }
+        Err(ApiError::Limit {
+            what: "areas along routes for one client",
+            limit: limit as u64,
+            setting: "routes.areas_per_client",
         })
     }
 

@@ -3,6 +3,7 @@
 //!
 //! A client with such areas has its moves waited for: one that leaves an area is answered when the area is in force that was found for it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use matcher::area::{Area, Corridor};
@@ -12,14 +13,14 @@ use matcher::subscription::{ClientId, Filter, Subscription, SubscriptionId};
 use matcher::violated;
 
 use super::commit::Answer;
-use super::{Client, Located, Payer, Sessions};
+use super::{Located, Payer, Sessions};
 use crate::budget::{Account, Held, Kind};
 use crate::ingest::area::RouteTo;
 use crate::ingest::subscription::RouteArea;
 use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::model::way::Way;
-use crate::routing::{AreaHeld, AreaPlace, Lead, RouteAsked, RouteFound};
+use crate::routing::{AreaHeld, AreaPlace, Lead, RouteAsked, RouteFound, RoutesFound};
 
 /// Bytes of an area besides its line, with the question for it.
 const AREA_BYTES: usize = 512;
@@ -42,18 +43,18 @@ pub(super) struct HeldRoute {
 /// A question for where an area lies.
 struct Question {
     number: u64,
-    /// The move of the client before it.
-    moves: u64,
     cause: Cause,
 }
 
 /// A client that has areas along routes.
 #[derive(Default)]
 pub(super) struct Routed {
-    /// How many subscriptions with such areas it has.
-    subscriptions_count: usize,
+    /// How many such areas it has.
+    areas_count: usize,
     /// How often it has moved since it had the first.
     moves: u64,
+    /// The last move before each question that has no answer yet, by the question's number: the oldest comes first.
+    asked: BTreeMap<u64, u64>,
     /// Answers to moves, by their numbers, that wait until the areas are in force which were found for them.
     waiting: Vec<(u64, Answer)>,
 }
@@ -110,17 +111,28 @@ fn is_nowhere(area: &Area) -> bool {
 impl Routed {
     /// Whether the client has such areas still.
     pub(super) fn is_needed(&self) -> bool {
-        self.subscriptions_count > 0
+        self.areas_count > 0
     }
 }
 
 impl Sessions {
-    /// Counts one more subscription of a client that has areas along routes, or one fewer.
-    pub(super) fn count_routed(&mut self, client: u32, is: bool, was: bool) {
-        let Some(client) = self.clients.get_mut(client) else { return };
-        if is || was {
-            let routed = client.routed.get_or_insert_default();
-            routed.subscriptions_count = (routed.subscriptions_count + usize::from(is)) - usize::from(was);
+    /// Checks that a client may have a subscription with as many areas along routes, in place of the one of that id.
+    pub(super) fn check_areas(&self, client: Option<u32>, id: &str, wanted: usize) -> Result<(), ApiError> {
+        let client = client.and_then(|id| self.clients.get(id));
+        let replaced = client.and_then(|client| self.subscriptions.get(*client.subscriptions.get(id)?));
+        let all = client.and_then(|client| client.routed.as_ref()).map_or(0, |routed| routed.areas_count);
+        self.allowance.check_areas(all, replaced.map_or(0, |held| held.routes.len()), wanted)
+    }
+
+    /// Counts the areas along routes of a client that come with a subscription, and those that go: their questions are withdrawn.
+    pub(super) fn count_routed(&mut self, client: u32, come: usize, gone: &[HeldRoute]) {
+        let Some(client) = self.clients.get_mut(client).filter(|_| come > 0 || !gone.is_empty()) else { return };
+        let routed = client.routed.get_or_insert_default();
+        routed.areas_count = (routed.areas_count + come) - gone.len();
+        let questions = gone.iter().filter_map(|route| Some(route.question.as_ref()?.number));
+        let withdrawn: Vec<_> = questions.filter(|number| routed.asked.remove(number).is_some()).collect();
+        if let Some(wayfinder) = self.wayfinder.as_ref().filter(|_| !withdrawn.is_empty()) {
+            wayfinder.withdraw(&client.name, withdrawn);
         }
     }
 
@@ -175,16 +187,17 @@ impl Sessions {
     fn ask_way(&mut self, number: u32, route: usize, cause: Cause) {
         let Some(wayfinder) = &self.wayfinder else { return };
         let Some(held) = self.subscriptions.get_mut(number) else { return };
-        let Some(client) = self.clients.get(held.client) else {
+        let Some(client) = self.clients.get_mut(held.client) else {
             return violated!("a subscription's client is there");
         };
         let Some(fix) = self.tracker.fix(ClientId(held.client)) else { return };
         let Some(held) = held.routes.get_mut(route).filter(|route| route.question.is_none()) else { return };
         self.last_asked += 1;
-        let moves = client.routed.as_ref().map_or(0, |routed| routed.moves);
-        held.question = Some(Question { number: self.last_asked, moves, cause });
+        let routed = client.routed.get_or_insert_default();
+        routed.asked.insert(self.last_asked, routed.moves);
+        held.question = Some(Question { number: self.last_asked, cause });
         wayfinder.ask(RouteAsked {
-            tenant: tenant::split(&client.name).0.into(),
+            client: Arc::clone(&client.name),
             place: AreaPlace { shard: self.shard, subscription: number, route },
             number: self.last_asked,
             from: fix.position,
@@ -194,65 +207,70 @@ impl Sessions {
         });
     }
 
-    /// Puts an area where it was found to lie, unless the question is of no use any more; gives back how long it took to find that.
-    pub(crate) fn route_found(&mut self, found: RouteFound) {
-        let RouteFound { place: AreaPlace { subscription: number, route, .. }, number: asked, lead, .. } =
-            found;
-        let Some(held) = self.subscriptions.get_mut(number) else { return };
-        let client_id = held.client;
-        let Some(route_held) = held.routes.get_mut(route) else { return };
-        let Some(question) = route_held.question.take_if(|question| question.number == asked) else { return };
+    /// Puts areas of a subscription where they were found to lie, but for those whose question is of no use any more.
+    pub(crate) fn routes_found(&mut self, RoutesFound { subscription: number, found, .. }: RoutesFound) {
+        let Some(client_id) = self.subscriptions.get(number).map(|held| held.client) else { return };
         self.paid_by(Payer::Client { id: client_id, subscription: Some(number) });
-        match lead {
-            Lead::Same(way) => self.keep_way(number, route, way),
-            Lead::Along(way, corridor) => self.lay(number, route, way, Some(corridor), question.cause),
-            Lead::Nowhere(way) => self.lay(number, route, way, None, question.cause),
+        let (mut answered, mut moved, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        for RouteFound { route, asked, lead } in found {
+            let Some(held) = self.subscriptions.get_mut(number).and_then(|held| held.routes.get_mut(route)) else {
+                continue;
+            };
+            let Some(question) = held.question.take_if(|question| question.number == asked) else { continue };
+            let routed = self.clients.get_mut(client_id).and_then(|client| client.routed.as_mut());
+            let before = routed.and_then(|routed| routed.asked.remove(&asked)).unwrap_or_default();
+            answered.push((route, question.cause, before));
+            let laid = if question.cause == Cause::Moved { &mut moved } else { &mut changed };
+            match lead {
+                Lead::Same(way) => held.way = Some(Arc::new(way)),
+                Lead::Along(way, corridor) => laid.push((route, way, Some(corridor))),
+                Lead::Nowhere(way) => laid.push((route, way, None)),
+            }
         }
-        self.note_way(number, route, question.cause);
-        if self.moves_of(client_id) > question.moves {
-            self.look_for(number, route, Cause::Moved);
+        self.lay(number, moved, Cause::Moved);
+        self.lay(number, changed, Cause::Changed);
+        for (route, cause, before) in answered {
+            self.note_way(number, route, cause);
+            if self.moves_of(client_id) > before {
+                self.look_for(number, route, Cause::Moved);
+            }
         }
         self.answer_moves(client_id);
     }
 
-    fn keep_way(&mut self, number: u32, route: usize, way: Way) {
-        let held = self.subscriptions.get_mut(number).and_then(|held| held.routes.get_mut(route));
-        if let Some(held) = held {
-            held.way = Some(Arc::new(way));
-        }
-    }
-
-    /// Puts an area along a way, or nowhere.
-    fn lay(&mut self, number: u32, route: usize, mut way: Way, corridor: Option<Corridor>, cause: Cause) {
+    /// Puts areas of a subscription along ways, or nowhere. All of them at once: the engine takes subscriptions as a whole.
+    fn lay(&mut self, number: u32, areas: Vec<(usize, Way, Option<Corridor>)>, cause: Cause) {
+        let Some(watch) = self.tracker.watch(SubscriptionId(number)).filter(|_| !areas.is_empty()) else { return };
+        let mut filters = watch.filters().to_vec();
         let Some(held) = self.subscriptions.get_mut(number) else { return };
         let client = ClientId(held.client);
-        let Some(held) = held.routes.get_mut(route) else { return };
-        let nowhere =
-            || Area::Corridor(Box::new(Corridor::nowhere(World::Geodetic, &held.to.to, held.radius)));
-        let mut area = corridor.map_or_else(nowhere, |corridor| Area::Corridor(Box::new(corridor)));
-        if let Err(refusal) = held.held.resize(bytes_of(&area, Some(&way))) {
-            tracing::debug!(?refusal, "an area along a route has no room");
-            self.metrics.routes_refused.add(1);
-            area = nowhere();
-            way.arcs = Box::default();
-            held.held.shrink(bytes_of(&area, Some(&way)));
+        let laid_count = areas.len() as u64;
+        for (route, mut way, corridor) in areas {
+            let Some(held) = held.routes.get_mut(route) else { continue };
+            let nowhere =
+                || Area::Corridor(Box::new(Corridor::nowhere(World::Geodetic, &held.to.to, held.radius)));
+            let mut area = corridor.map_or_else(nowhere, |corridor| Area::Corridor(Box::new(corridor)));
+            if let Err(refusal) = held.held.resize(bytes_of(&area, Some(&way))) {
+                tracing::debug!(?refusal, "an area along a route has no room");
+                self.metrics.routes_refused.add(1);
+                area = nowhere();
+                way.arcs = Box::default();
+                held.held.shrink(bytes_of(&area, Some(&way)));
+            }
+            held.way = Some(Arc::new(way));
+            if let Some(filter) = filters.get_mut(held.filter) {
+                filter.area = area;
+            }
         }
-        held.way = Some(Arc::new(way));
-        let Some(watch) = self.tracker.watch(SubscriptionId(number)) else {
-            return violated!("a subscription is installed");
-        };
-        let mut filters = watch.filters().to_vec();
-        let Some(filter) = filters.get_mut(held.filter) else { return };
-        filter.area = area;
         let subscription = Subscription { client, filters };
         if self.engine.install(SubscriptionId(number), &subscription).is_err() {
-            // It is where it was.
-            tracing::error!("the engine has no room for an area along a route");
+            // They are where they were.
+            tracing::error!("the engine has no room for areas along routes");
             return;
         }
         let Subscription { filters, .. } = subscription;
         self.tracker.replace_filters(SubscriptionId(number), filters, cause, self.now, &mut self.effects);
-        self.metrics.routes_found.add(1);
+        self.metrics.routes_found.add(laid_count);
         self.tell_changes();
     }
 
@@ -296,44 +314,32 @@ impl Sessions {
     /// Answers a move when the areas are in force that were found for it.
     pub(crate) fn answer_move(&mut self, client: &str, answer: Answer) {
         let id = self.ids.get(client).copied();
-        let is_asking = id.is_some_and(|id| self.oldest_question(id).is_some());
         let routed = id.and_then(|id| self.clients.get_mut(id)?.routed.as_mut());
         match routed {
-            Some(routed) if is_asking && routed.waiting.len() < WAITING => {
+            Some(routed) if !routed.asked.is_empty() && routed.waiting.len() < WAITING => {
                 routed.waiting.push((routed.moves, answer));
             }
             _ => self.answer(answer),
         }
     }
 
-    /// The move before the oldest question for an area of a client.
-    fn oldest_question(&self, client: u32) -> Option<u64> {
-        let client: &Client = self.clients.get(client)?;
-        client.routed.as_ref()?;
-        let held = client.subscriptions.values().filter_map(|number| self.subscriptions.get(*number));
-        let questions = held.flat_map(|held| &held.routes).filter_map(|route| route.question.as_ref());
-        questions.map(|question| question.moves).min()
-    }
-
     /// Answers the moves of a client that have nothing to wait for any more.
     pub(super) fn answer_moves(&mut self, client_id: u32) {
-        let routed = self.clients.get(client_id).and_then(|client| client.routed.as_ref());
-        if routed.is_none_or(|routed| routed.waiting.is_empty()) {
-            return;
-        }
-        let oldest = self.oldest_question(client_id);
-        let Some(routed) = self.clients.get_mut(client_id).and_then(|client| client.routed.as_mut()) else {
-            return;
-        };
-        let ends = routed.waiting.partition_point(|(moves, _)| oldest.is_none_or(|oldest| *moves < oldest));
+        let routed = self.clients.get_mut(client_id).and_then(|client| client.routed.as_mut());
+        let Some(routed) = routed.filter(|routed| !routed.waiting.is_empty()) else { return };
+        let oldest = routed.asked.first_key_value().map(|(_, before)| *before);
+        let ends = routed.waiting.partition_point(|(moves, _)| oldest.is_none_or(|before| *moves < before));
         let answers: Vec<_> = routed.waiting.drain(..ends).map(|(_, answer)| answer).collect();
         self.answer_safely(answers);
     }
 
-    /// Answers the moves of a client that is gone.
-    pub(super) fn answer_all(&mut self, routed: Option<Box<Routed>>) {
-        let waiting = routed.map(|routed| routed.waiting).unwrap_or_default();
-        self.answer_safely(waiting.into_iter().map(|(_, answer)| answer).collect());
+    /// Answers the moves of a client that is gone, and withdraws its questions.
+    pub(super) fn answer_all(&mut self, client: &str, routed: Option<Box<Routed>>) {
+        let Some(routed) = routed else { return };
+        if let Some(wayfinder) = self.wayfinder.as_ref().filter(|_| !routed.asked.is_empty()) {
+            wayfinder.withdraw(client, routed.asked.into_keys());
+        }
+        self.answer_safely(routed.waiting.into_iter().map(|(_, answer)| answer).collect());
     }
 
     /// Answers moves of earlier steps, which may not be on disk yet.

@@ -53,11 +53,12 @@ impl Sessions {
                 };
                 (Some(held.to_string()), watch, confinement, routes)
             }
-            AskedSubscription::Told { id, prepared } => {
+            AskedSubscription::Told { id: told_id, prepared } => {
+                self.check_areas(id, told_id.as_deref().unwrap_or_default(), prepared.routes.len())?;
                 let confinement = prepared.confinement.clone();
                 let routes = prepared.routes.iter().map(|route| route.filter).collect();
                 told = watch_of(*prepared).within(self.partition(tenant::split(name).0));
-                (id.map(|id| id.to_string()), &told, confinement, routes)
+                (told_id.map(|id| id.to_string()), &told, confinement, routes)
             }
         };
         let is_outside = |event| confinement.as_ref().is_some_and(|confinement| !confinement.holds(event));

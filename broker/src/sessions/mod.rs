@@ -394,7 +394,7 @@ impl Sessions {
         let config::Sessions { kept_frames, kept_bytes, kept_s, .. } = config.sessions;
         let delay = Duration::from_millis(config.store.ack_delay_ms);
         let limits = config.limits.clone();
-        let allowance = Allowance::new(&limits, &quotas, &budget);
+        let allowance = Allowance::new(config, &quotas, &budget);
         let log_held = budget.broker().hold_anyway(Kind::DeliveryLog, 0);
         let settings = Settings {
             members_max: limits.members_per_subscription,
@@ -592,7 +592,7 @@ impl Sessions {
             violated!("a client with a number is there");
             return false;
         };
-        self.answer_all(client.routed.take());
+        self.answer_all(name, client.routed.take());
         if client.released < client.offset {
             self.drop_waiting(client_id);
         }

@@ -499,7 +499,7 @@ impl Sessions {
         } = prepared;
         let account = self.clients.get_mut(client_id).map(|client| Arc::clone(client.account(&self.budget)));
         let routes = account.map(|account| HeldRoute::again(&routes, &filters, &account)).unwrap_or_default();
-        let is_routed = !routes.is_empty();
+        let routes_count = routes.len();
         let weight = weight(&filters, constraints);
         let subscription = Subscription { client: ClientId(client_id), filters };
         let Some(number) = self.subscriptions.reserve() else {
@@ -550,7 +550,7 @@ impl Sessions {
         client.lists.clear();
         client.subscriptions.insert(id, number);
         client.constraints += constraints;
-        self.count_routed(client_id, is_routed, false);
+        self.count_routed(client_id, routes_count, &[]);
         self.weigh(client_id, weight, 0);
         self.note_constraints(number);
         self.begin_routes(number);

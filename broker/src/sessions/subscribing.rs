@@ -41,6 +41,7 @@ impl Sessions {
         prepared: Prepared,
         owner: Option<u64>,
     ) -> Result<Installed, ApiError> {
+        self.check_areas(Some(client_id), &prepared.id, prepared.routes.len())?;
         let client = self.clients.get_mut(client_id).ok_or(ApiError::Internal("the client is gone"))?;
         let previous = client.subscriptions.get(&prepared.id).copied();
         let replaced = previous.and_then(|number| self.subscriptions.get(number)).map(|old| &old.taken);
@@ -97,13 +98,13 @@ impl Sessions {
             self.now,
             &mut self.effects,
         );
-        let (mut was_durable, mut was_stored, mut was_routed) = (false, false, false);
-        let is_routed = !held.routes.is_empty();
+        let (mut was_durable, mut was_stored, mut routes_before) = (false, false, Box::default());
+        let routes_count = held.routes.len();
         let (more, mut less) = (held.weight, 0);
         client.constraints += held.taken.constraints;
         if let Some(old) = self.subscriptions.get_mut(number) {
             (was_durable, was_stored) = (old.durable, old.is_stored);
-            was_routed = !old.routes.is_empty();
+            routes_before = std::mem::take(&mut old.routes);
             client.constraints -= old.taken.constraints;
             held.taken.replace(std::mem::take(&mut old.taken), wanted);
             held.cost = old.cost;
@@ -120,7 +121,7 @@ impl Sessions {
         self.metrics.changes.add(1);
         self.record_subscription(client_id, &name, &id, source.as_deref(), was_stored);
         self.count_durable(client_id, was_durable, durable);
-        self.count_routed(client_id, is_routed, was_routed);
+        self.count_routed(client_id, routes_count, &routes_before);
         self.weigh(client_id, more, less);
         self.note_constraints(number);
         self.begin_routes(number);
@@ -199,7 +200,7 @@ impl Sessions {
         {
             client.constraints -= held.taken.constraints;
             client.lists.clear();
-            self.count_routed(held.client, false, !held.routes.is_empty());
+            self.count_routed(held.client, 0, &held.routes);
             self.weigh(held.client, 0, held.weight);
             self.answer_moves(held.client);
         }

@@ -16,7 +16,7 @@ use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
 use crate::push::PushSubscription;
-use crate::routing::{AreaHeld, AreaPlace, RouteFound};
+use crate::routing::{AreaHeld, AreaPlace, RoutesFound};
 use crate::sessions::{
     Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, State, Told,
 };
@@ -166,8 +166,8 @@ pub(crate) enum Command {
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<bool, ApiError>>,
     },
-    /// Put an area along a route where it lies now.
-    RouteFound(Box<RouteFound>),
+    /// Put areas along routes where they lie now.
+    RoutesFound(RoutesFound),
     /// Streets of these areas have become slow.
     StreetsSlowed(Vec<AreaPlace>),
     /// Nothing comes after this.
@@ -202,7 +202,7 @@ impl Command {
             | Self::Footprint { .. }
             | Self::ListClients { .. }
             | Self::Query { .. }
-            | Self::RouteFound(_)
+            | Self::RoutesFound(_)
             | Self::StreetsSlowed(_)
             | Self::Stop => None,
         }
@@ -250,7 +250,7 @@ impl Command {
             | Self::Deliveries { .. }
             | Self::Footprint { .. }
             | Self::ListClients { .. }
-            | Self::RouteFound(_)
+            | Self::RoutesFound(_)
             | Self::StreetsSlowed(_)
             | Self::Stop) => return Some(other),
         }

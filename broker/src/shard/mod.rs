@@ -543,7 +543,7 @@ impl Shards {
             Box::pin(async move {
                 let Some(sender) = senders.get(shard) else { return };
                 let command = match news {
-                    RouteNews::Found(found) => Command::RouteFound(found),
+                    RouteNews::Found(found) => Command::RoutesFound(found),
                     RouteNews::Slowed(places) => Command::StreetsSlowed(places),
                 };
                 sender.send(command).await;

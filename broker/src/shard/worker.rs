@@ -156,7 +156,7 @@ impl Shard {
     ) -> ControlFlow<(), Option<Instant>> {
         let began = ended.unwrap_or_else(clock::now);
         self.load.begin_own();
-        let found = if let Command::RouteFound(found) = &command { found.took } else { Duration::ZERO };
+        let found = if let Command::RoutesFound(found) = &command { found.took } else { Duration::ZERO };
         let (command, before) = match surveyed {
             Some((survey, took)) => {
                 self.sessions.use_survey(Some(survey));
@@ -436,7 +436,7 @@ impl Shard {
             Command::ListClients { after, limit, payer, reply } => {
                 sessions.list_clients(after, limit, payer, reply);
             }
-            Command::RouteFound(found) => sessions.route_found(*found),
+            Command::RoutesFound(found) => sessions.routes_found(found),
             Command::StreetsSlowed(places) => sessions.streets_slowed(&places),
             Command::Query { question, change, reply } => sessions.query(*question, change, reply),
             Command::Locate { client, to_itself, confinement, reply } => {
