@@ -28,7 +28,7 @@ pub(crate) async fn forget(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Clients of a page unless `limit` says otherwise, and at most.
+/// Entries of a page unless `limit` says otherwise, and at most.
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
 
@@ -52,15 +52,18 @@ pub(crate) async fn list(
     Permitted(principal): Permitted,
     RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
-    let (limit, after) = page(query.as_deref().unwrap_or_default())?;
+    let (limit, after) = page(query.as_deref().unwrap_or_default(), Rank::read)?;
     let payer = principal.payer();
     let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
     let clients = app.shards.list_clients(after, limit, &payer).await?;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&clients).unwrap_or_default()))
 }
 
-/// Reads `limit` and `after`; other parameters mean nothing.
-fn page(query: &str) -> Result<(usize, Option<Rank<String>>), ApiError> {
+/// Reads `limit` and `after`, a place in some order; other parameters mean nothing.
+pub(super) fn page<P>(
+    query: &str,
+    place: impl Fn(&str) -> Option<P>,
+) -> Result<(usize, Option<P>), ApiError> {
     let (mut limit, mut after) = (None, None);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let is_first = match &*name {
@@ -71,7 +74,7 @@ fn page(query: &str) -> Result<(usize, Option<Rank<String>>), ApiError> {
             }
             "after" => {
                 let wrong = || ApiError::BadRequest("after must be `next` of the page before".to_owned());
-                after.replace(Rank::read(&value).ok_or_else(wrong)?).is_none()
+                after.replace(place(&value).ok_or_else(wrong)?).is_none()
             }
             _ => true,
         };
@@ -108,6 +111,7 @@ mod tests {
 
     #[test]
     fn a_page_is_a_limit_and_a_place() {
+        let page = |query: &str| super::page(query, Rank::read);
         assert_eq!(page(""), Ok((100, None)));
         assert_eq!(page("limit=1000&x=1&x=2"), Ok((1_000, None)));
         let place = Rank::read("3:4:a b");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use matcher::geo::Position;
@@ -13,12 +13,13 @@ use wire::{Fault, FoundRoute};
 
 use super::body::{self, Bound, Format, Parts};
 use super::path::{ClientPath, Permitted};
-use super::{App, error, query};
+use super::query::Writing;
+use super::{App, clients, error, query};
 use crate::ingest::route::RouteQuestion;
 use crate::ingest::subscription::{Prepared, RouteArea};
 use crate::model::error::ApiError;
 use crate::model::tenant;
-use crate::routing::Streets;
+use crate::routing::{AreaAfter, AreasAsked, PageBounds, Streets};
 use crate::sessions::Located;
 use crate::shard::Command;
 
@@ -147,9 +148,14 @@ pub(crate) async fn find(
 /// it is shown.
 #[utoipa::path(
     get, path = "/v1/clients/{client}/routes", tag = "routes",
-    params(("client" = String, Path, description = "The client")),
+    params(
+        ("client" = String, Path, description = "The client"),
+        ("limit" = Option<u64>, Query, minimum = 1, maximum = 1000, description = "How many; 100 unless said"),
+        ("after" = Option<String>, Query, description = "`next` of the page before"),
+    ),
     responses(
-        (status = 200, description = "One for each area along a route, in the order of the subscriptions' ids", body = Vec<wire::ClientRoute>),
+        (status = 200, description = "A page, with one for each area along a route; `next` is absent on the last one", body = wire::ClientRoutes),
+        (status = 400, description = "The query is wrong", body = wire::Problem, content_type = "application/problem+json"),
         (status = 403, description = "The token does not permit it, or privacy.round_m keeps from others where the client is", body = wire::Problem, content_type = "application/problem+json"),
         (status = 404, description = "The broker knows no streets", body = wire::Problem, content_type = "application/problem+json"),
         (status = 429, description = "Questions have cost too much of late", body = wire::Problem, content_type = "application/problem+json"),
@@ -159,24 +165,35 @@ pub(crate) async fn of_client(
     State(app): State<Arc<App>>,
     Permitted(principal): Permitted,
     ClientPath(client): ClientPath,
+    RawQuery(query): RawQuery,
 ) -> Result<Response, ApiError> {
+    let (limit, after) = clients::page(query.as_deref().unwrap_or_default(), AreaAfter::read)?;
     let to_itself = query::asks_for_itself(&principal, tenant::outside(&client))?;
     let payer = principal.payer();
     let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
     let confinement = principal.confinement.clone();
-    let routes = |client, reply| Command::Routes { client, to_itself, confinement, reply };
+    // One more, so that it is known whether there are more.
+    let asked = AreasAsked { to_itself, after, most: limit + 1 };
+    let routes = |client, reply| Command::Routes { client, asked, confinement, reply };
     let (at, areas) = match app.shards.ask(&client, routes).await?? {
         (Located::Withheld, _) => return Err(query::withheld()),
         (Located::Nowhere, areas) => (None, areas),
         (Located::At { position, .. }, areas) => (Some(position), areas),
     };
     let tenant = tenant::split(&client).0.into();
-    let told = app.streets()?.tell(tenant, at, areas, to_itself, charge(&app, payer)).await?;
-    Ok(error::json(StatusCode::OK, text(&told)))
+    let bounds = PageBounds { areas: limit, bytes: query::PAGE_BYTES };
+    let page = app.streets()?.tell(tenant, at, areas, to_itself, bounds, charge(&app, payer)).await?;
+    let next = page.next.map(|next| format!(r#","next":{}"#, text(&next.text()))).unwrap_or_default();
+    let (head, tail) = (r#"{"routes":["#.to_owned(), format!("]{next}}}\n"));
+    let commas = page.areas.len().saturating_sub(1);
+    let bytes = head.len() + page.areas.iter().map(String::len).sum::<usize>() + commas + tail.len();
+    let held = query::hold_page(&app, &principal, bytes)?;
+    let writing = Writing { part: head, comma: "", elements: page.areas.into_iter(), tail, _held: held };
+    Ok(writing.into_response(HeaderValue::from_static("application/json"), bytes))
 }
 
 /// Charges somebody for work, also where the answer is not waited for.
-fn charge(app: &Arc<App>, payer: Arc<str>) -> impl FnOnce(Duration) + Send + 'static {
+fn charge(app: &Arc<App>, payer: Arc<str>) -> impl Fn(Duration) + Clone + Send + 'static {
     let app = Arc::clone(app);
     move |took| app.admission.charge(&payer, took)
 }

@@ -23,8 +23,8 @@ use crate::model::{clock, tenant};
 use crate::sessions::{LivePage, LiveQuestion, Located};
 use crate::shard::Command;
 
-/// Bytes that the events of a page have at most, but for the first, which is always there.
-const PAGE_BYTES: usize = 4 << 20;
+/// Bytes that the elements of a page have at most, but for the first, which is always there.
+pub(crate) const PAGE_BYTES: usize = 4 << 20;
 
 /// Bytes of a page that are written at once. The rest is where the live events are, until the asker has read so far.
 const PART_BYTES: usize = 65_536;
@@ -75,7 +75,6 @@ async fn page(
     let named = asked.client.as_deref();
     let client = named.map(|name| path::client_name_in_query(app, principal, name)).transpose()?;
     let payer = principal.payer();
-    let account = Arc::clone(&payer);
     // The client's shard knows its subscriptions, and all shards know the live events.
     let own = app.shards.index_of(client.as_ref().unwrap_or(&payer));
     let tenant = principal.tenant.clone().unwrap_or_default();
@@ -116,17 +115,19 @@ async fn page(
     let head = format!(r#"{{"type":"FeatureCollection","numberReturned":{count},"features":["#);
     let tail = format!("]{next}}}\n");
     let bytes = head.len() + bytes + tail.len();
-    // An account for each client, or where nobody says who they are, for all of these: a connection has one page at a time.
-    let account = match &principal.client {
-        Some(_) => app.budget.client(&account),
-        None => app.budget.tenant(principal.tenant.as_deref().unwrap_or_default()),
-    };
-    let held = account.hold(Kind::Pages, bytes as u64).map_err(unread)?;
-    let events = page.events.into_iter().take(count).map(|(_, published)| published);
-    let writing = Writing { part: head, comma: "", events, tail, _held: held };
-    let parts =
-        stream::unfold(writing, async |mut writing| Some((Ok::<_, Infallible>(writing.part()?), writing)));
-    Ok(([(CONTENT_TYPE, GEO_JSON), (CONTENT_LENGTH, bytes.into())], Body::from_stream(parts)).into_response())
+    let held = hold_page(app, principal, bytes)?;
+    let events = page.events.into_iter().take(count).map(|(_, published)| EventText(published));
+    let writing = Writing { part: head, comma: "", elements: events, tail, _held: held };
+    Ok(writing.into_response(GEO_JSON, bytes))
+}
+
+/// The text of an event.
+struct EventText(Arc<Published>);
+
+impl AsRef<str> for EventText {
+    fn as_ref(&self) -> &str {
+        &self.0.body.text
+    }
 }
 
 /// How many events of a page there is room for, their bytes with commas between, and the last place if there are more.
@@ -143,6 +144,16 @@ fn fitting(page: &LivePage) -> (usize, usize, Option<matcher::live::Place>) {
     (page.events.len(), bytes, page.next)
 }
 
+/// Holds the bytes of a page until it has been read.
+pub(super) fn hold_page(app: &App, principal: &Principal, bytes: usize) -> Result<Held, ApiError> {
+    // An account for each client, or where nobody says who they are, for all of these: a connection has one page at a time.
+    let account = match &principal.client {
+        Some(_) => app.budget.client(&principal.payer()),
+        None => app.budget.tenant(principal.tenant.as_deref().unwrap_or_default()),
+    };
+    account.hold(Kind::Pages, bytes as u64).map_err(unread)
+}
+
 /// The refusal of a page for which there is no room until others have been read.
 fn unread(refusal: ApiError) -> ApiError {
     if let ApiError::Limit { what, limit, setting } = refusal {
@@ -152,26 +163,33 @@ fn unread(refusal: ApiError) -> ApiError {
 }
 
 /// A page that is being written, as fast as it is read.
-struct Writing<E> {
-    /// What is written next, before further events.
-    part: String,
-    comma: &'static str,
-    events: E,
-    tail: String,
+pub(super) struct Writing<E> {
+    /// What is written next, before further elements.
+    pub(super) part: String,
+    pub(super) comma: &'static str,
+    pub(super) elements: E,
+    pub(super) tail: String,
     /// All bytes of the page: events that are over meanwhile are there for it alone.
-    _held: Held,
+    pub(super) _held: Held,
 }
 
-impl<E: Iterator<Item = Arc<Published>>> Writing<E> {
+impl<E: Iterator<Item: AsRef<str>> + Send + 'static> Writing<E> {
+    pub(super) fn into_response(self, content_type: HeaderValue, bytes: usize) -> Response {
+        let parts =
+            stream::unfold(self, async |mut writing| Some((Ok::<_, Infallible>(writing.part()?), writing)));
+        ([(CONTENT_TYPE, content_type), (CONTENT_LENGTH, bytes.into())], Body::from_stream(parts))
+            .into_response()
+    }
+
     /// The next bytes; none at the end.
     fn part(&mut self) -> Option<Bytes> {
         while self.part.len() < PART_BYTES {
-            let Some(published) = self.events.next() else {
+            let Some(element) = self.elements.next() else {
                 self.part.push_str(&std::mem::take(&mut self.tail));
                 break;
             };
             self.part.push_str(std::mem::replace(&mut self.comma, ","));
-            self.part.push_str(&published.body.text);
+            self.part.push_str(element.as_ref());
         }
         let part = std::mem::take(&mut self.part);
         (!part.is_empty()).then(|| part.into())

@@ -23,7 +23,7 @@ use crate::ingest::route::RouteQuestion;
 use crate::model::error::ApiError;
 use costs::{SlowedCosts, Traffic};
 pub(crate) use leading::Lead;
-pub(crate) use telling::AreaHeld;
+pub(crate) use telling::{AreaAfter, AreaHeld, AreasAsked, PageBounds};
 pub(crate) use wayfinder::{
     AreaPlace, RouteAsked, RouteFound, RouteNews, RoutesFound, TellRoutes, Wayfinder,
 };

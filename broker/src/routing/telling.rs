@@ -1,6 +1,7 @@
 //! Areas along routes as they are shown: to their client those that are in force; to others what those would be if the client were where it is shown
 //! to others, for the way in force would say more.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -29,34 +30,131 @@ pub(crate) struct AreaHeld {
     pub(crate) is_laid: bool,
 }
 
+/// The areas of a client that somebody asks for.
+#[derive(Debug)]
+pub(crate) struct AreasAsked {
+    pub(crate) to_itself: bool,
+    pub(crate) after: Option<AreaAfter>,
+    /// How many, at most.
+    pub(crate) most: usize,
+}
+
+/// The last area of a page, after which the next page begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AreaAfter {
+    pub(crate) subscription: Arc<str>,
+    filter: usize,
+}
+
+/// What a page may have at most.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageBounds {
+    pub(crate) areas: usize,
+    /// Bytes of all areas but the first, which is always there.
+    pub(crate) bytes: usize,
+}
+
+/// Areas of a page as JSON.
+#[derive(Debug, Default)]
+pub(crate) struct AreasPage {
+    pub(crate) areas: Vec<String>,
+    bytes: usize,
+    /// The last one, unless there are no more.
+    pub(crate) next: Option<AreaAfter>,
+}
+
+impl AreasPage {
+    /// Adds an area, if there is room; says whether there was.
+    fn push(&mut self, after: AreaAfter, told: &ClientRoute, bounds: PageBounds) -> bool {
+        let text = serde_json::to_string(told).unwrap_or_default();
+        let bytes = self.bytes + text.len();
+        let is_there_room = self.areas.is_empty() || self.areas.len() < bounds.areas && bytes <= bounds.bytes;
+        if is_there_room {
+            self.bytes = bytes;
+            self.areas.push(text);
+            self.next = Some(after);
+        }
+        is_there_room
+    }
+}
+
+impl AreaHeld {
+    fn after(&self) -> AreaAfter {
+        AreaAfter { subscription: Arc::clone(&self.subscription), filter: self.filter }
+    }
+}
+
+/// Time after which others have a turn.
+const SLICE: Duration = Duration::from_millis(5);
+
+impl AreaAfter {
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (filter, subscription) = text.split_once(':')?;
+        Some(Self { subscription: subscription.into(), filter: filter.parse().ok()? })
+    }
+
+    pub(crate) fn text(&self) -> String {
+        format!("{}:{}", self.filter, self.subscription)
+    }
+
+    /// Whether an area comes after it.
+    pub(crate) fn is_before(&self, area: &AreaHeld) -> bool {
+        (&self.subscription, self.filter) < (&area.subscription, area.filter)
+    }
+}
+
 impl Streets {
-    /// Tells where areas of a client at a place lie, and charges for the time that this took.
+    /// Tells where areas of a client at a place lie, as many as there is room for on a page, and charges for the time that this took. Others have their
+    /// turns in between.
     pub(crate) async fn tell(
         self: &Arc<Self>,
         tenant: Arc<str>,
         at: Option<Position>,
         areas: Vec<AreaHeld>,
         to_itself: bool,
-        charge: impl FnOnce(Duration) + Send + 'static,
-    ) -> Result<Vec<ClientRoute>, ApiError> {
-        self.aside(None, move |streets, memories| {
-            let began = Instant::now();
-            let told = areas.into_iter().map(|mut area| {
-                if !to_itself {
-                    let lead = at
-                        .as_ref()
-                        .map(|shown| streets.lead(&tenant, shown, area.to, area.radius, None, memories));
-                    area.is_laid = matches!(lead, Some(Lead::Along(..)));
-                    area.way = lead
-                        .map(|(Lead::Same(way) | Lead::Along(way, _) | Lead::Nowhere(way))| Arc::new(way));
+        bounds: PageBounds,
+        charge: impl Fn(Duration) + Clone + Send + 'static,
+    ) -> Result<AreasPage, ApiError> {
+        let (mut left, mut page, mut is_over) = (VecDeque::from(areas), AreasPage::default(), false);
+        while !is_over {
+            let (tenant, charge) = (Arc::clone(&tenant), charge.clone());
+            let slice = move |streets: &Self, memories: &mut Memories| {
+                let began = Instant::now();
+                let mut is_over = left.is_empty();
+                while !is_over && began.elapsed() < SLICE {
+                    let area = left.pop_front();
+                    let told = area.map(|area| {
+                        (area.after(), streets.shown(&tenant, at.as_ref(), area, to_itself, memories))
+                    });
+                    let is_told = told.is_some_and(|(after, told)| page.push(after, &told, bounds));
+                    is_over = !is_told || left.is_empty();
+                    if is_told && is_over {
+                        page.next = None;
+                    }
                 }
-                ClientRoute { approximate: !to_itself, ..streets.told(&tenant, at.as_ref(), &area, memories) }
-            });
-            let told = told.collect();
-            charge(began.elapsed());
-            told
-        })
-        .await
+                charge(began.elapsed());
+                (left, page, is_over)
+            };
+            (left, page, is_over) = self.aside(None, slice).await?;
+        }
+        Ok(page)
+    }
+
+    /// An area as it is shown to its client, or to others.
+    fn shown(
+        &self,
+        tenant: &str,
+        at: Option<&Position>,
+        mut area: AreaHeld,
+        to_itself: bool,
+        memories: &mut Memories,
+    ) -> ClientRoute {
+        if !to_itself {
+            let lead = at.map(|shown| self.lead(tenant, shown, area.to, area.radius, None, memories));
+            area.is_laid = matches!(lead, Some(Lead::Along(..)));
+            area.way = lead.map(|(Lead::Same(way) | Lead::Along(way, _) | Lead::Nowhere(way))| Arc::new(way));
+        }
+        ClientRoute { approximate: !to_itself, ..self.told(tenant, at, &area, memories) }
     }
 
     fn told(
@@ -137,7 +235,8 @@ impl Streets {
         [&self.by_length.of_arcs, self.durations_ms(slowed)].map(|costs: &[Cost]| {
             let costs = arcs.iter().skip(first).map(|arc| costs[*arc as usize]);
             let on_first = costs.clone().next().map_or(0.0, |cost| thousandths(cost) * behind);
-            thousandths(costs.sum()) - on_first
+            // A position is not known to less than a decimetre.
+            ((thousandths(costs.sum()) - on_first) * 10.0).round() / 10.0
         })
     }
 }
@@ -165,6 +264,32 @@ fn along(line: &[[f64; 2]], [x, y]: [f64; 2]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_has_a_first_area_however_long_it_is_and_others_while_there_is_room() {
+        let told = |why: usize| ClientRoute {
+            subscription: "s".to_owned(),
+            filter: 0,
+            to: [0.0; 2],
+            by: wire::RouteBy::Duration,
+            radius_m: 1.0,
+            state: RouteState::Sought,
+            why: Some("x".repeat(why)),
+            route: None,
+            left_m: None,
+            left_s: None,
+            approximate: false,
+        };
+        let after = |filter| AreaAfter { subscription: "s:1".into(), filter };
+        let (mut page, bounds) = (AreasPage::default(), PageBounds { areas: 3, bytes: 3_000 });
+        let is_added = [5_000, 1].map(|why| page.push(after(why), &told(why), bounds));
+        assert_eq!(is_added, [true, false]);
+        page = AreasPage::default();
+        let is_added = [1_000, 1_000, 1_000, 1, 1].map(|why| page.push(after(why), &told(why), bounds));
+        assert_eq!(is_added, [true, true, false, true, false]);
+        assert_eq!(page.next.and_then(|next| AreaAfter::read(&next.text())), Some(after(1)));
+        assert_eq!(["", "s", ":s", "-1:s"].map(AreaAfter::read), [None, None, None, None]);
+    }
 
     #[test]
     fn a_place_lies_along_a_line() {

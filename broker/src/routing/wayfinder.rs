@@ -226,6 +226,14 @@ impl Wayfinder {
         batch.chunk_by(|one, two| subscription_of(one) == subscription_of(two)).map(of_one).collect()
     }
 
+    /// Answers the questions whose turn it is, at once.
+    #[cfg(test)]
+    pub(crate) fn answer_some(&self) -> Vec<RoutesFound> {
+        let batch = self.waiting().take(BATCH);
+        let found = self.streets.with_memories(|memories| self.find(batch, memories));
+        found.into_iter().map(|(_, found)| found).collect()
+    }
+
     // A panic under either lock is impossible but for memory running out.
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
@@ -322,14 +330,16 @@ mod tests {
     fn ask(waiting: &mut Waiting, client: &str, subscription: u32, number: u64) {
         let place = AreaPlace { shard: 0, subscription, route: 0 };
         let (client, from) = (client.into(), World::Geodetic.position(&[0.0, 0.0]).unwrap());
-        let (to, radius) = (RouteTo { to: from.clone(), by: RouteBy::Duration }, Radius::new(World::Geodetic, 1.0).unwrap());
+        let (to, radius) =
+            (RouteTo { to: from.clone(), by: RouteBy::Duration }, Radius::new(World::Geodetic, 1.0).unwrap());
         waiting.push(RouteAsked { client, place, number, from, to, radius, before: None });
     }
 
     /// The clients whose turns come, each with its questions.
     fn turns(waiting: &mut Waiting, count: usize) -> Vec<(String, Vec<u64>)> {
         let taken = waiting.take(count);
-        let of_one = |some: &[RouteAsked]| (some[0].client.to_string(), some.iter().map(|one| one.number).collect());
+        let of_one =
+            |some: &[RouteAsked]| (some[0].client.to_string(), some.iter().map(|one| one.number).collect());
         taken.chunk_by(|one, two| one.client == two.client && one.place == two.place).map(of_one).collect()
     }
 
@@ -362,7 +372,8 @@ mod tests {
         ask(&mut waiting, "restless", 3, 1_002);
         ask(&mut waiting, "other", 4, 2);
         let named = |name: &str, number: u64| (name.to_owned(), vec![number]);
-        let expected = [named("other", 1), named("restless", 1_001), named("other", 2), named("restless", 1_002)];
+        let expected =
+            [named("other", 1), named("restless", 1_001), named("other", 2), named("restless", 1_002)];
         assert_eq!(turns(&mut waiting, 64), expected);
         assert!(waiting.tenants.order.is_empty() && waiting.tenants.queues.is_empty());
     }

@@ -4,6 +4,7 @@
 //! A client with such areas has its moves waited for: one that leaves an area is answered when the area is in force that was found for it.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use matcher::area::{Area, Corridor};
@@ -20,7 +21,7 @@ use crate::ingest::subscription::RouteArea;
 use crate::model::error::ApiError;
 use crate::model::tenant;
 use crate::model::way::Way;
-use crate::routing::{AreaHeld, AreaPlace, Lead, RouteAsked, RouteFound, RoutesFound};
+use crate::routing::{AreaHeld, AreaPlace, AreasAsked, Lead, RouteAsked, RouteFound, RoutesFound};
 
 /// Bytes of an area besides its line, with the question for it.
 const AREA_BYTES: usize = 512;
@@ -126,7 +127,9 @@ impl Sessions {
 
     /// Counts the areas along routes of a client that come with a subscription, and those that go: their questions are withdrawn.
     pub(super) fn count_routed(&mut self, client: u32, come: usize, gone: &[HeldRoute]) {
-        let Some(client) = self.clients.get_mut(client).filter(|_| come > 0 || !gone.is_empty()) else { return };
+        let Some(client) = self.clients.get_mut(client).filter(|_| come > 0 || !gone.is_empty()) else {
+            return;
+        };
         let routed = client.routed.get_or_insert_default();
         routed.areas_count = (routed.areas_count + come) - gone.len();
         let questions = gone.iter().filter_map(|route| Some(route.question.as_ref()?.number));
@@ -213,7 +216,8 @@ impl Sessions {
         self.paid_by(Payer::Client { id: client_id, subscription: Some(number) });
         let (mut answered, mut moved, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for RouteFound { route, asked, lead } in found {
-            let Some(held) = self.subscriptions.get_mut(number).and_then(|held| held.routes.get_mut(route)) else {
+            let Some(held) = self.subscriptions.get_mut(number).and_then(|held| held.routes.get_mut(route))
+            else {
                 continue;
             };
             let Some(question) = held.question.take_if(|question| question.number == asked) else { continue };
@@ -240,7 +244,9 @@ impl Sessions {
 
     /// Puts areas of a subscription along ways, or nowhere. All of them at once: the engine takes subscriptions as a whole.
     fn lay(&mut self, number: u32, areas: Vec<(usize, Way, Option<Corridor>)>, cause: Cause) {
-        let Some(watch) = self.tracker.watch(SubscriptionId(number)).filter(|_| !areas.is_empty()) else { return };
+        let Some(watch) = self.tracker.watch(SubscriptionId(number)).filter(|_| !areas.is_empty()) else {
+            return;
+        };
         let mut filters = watch.filters().to_vec();
         let Some(held) = self.subscriptions.get_mut(number) else { return };
         let client = ClientId(held.client);
@@ -286,10 +292,14 @@ impl Sessions {
         }
     }
 
-    /// Where a client is, to itself or to somebody else, and its areas in the order of the subscriptions' ids.
-    pub(crate) fn areas_along_routes(&self, name: &str, to_itself: bool) -> (Located, Vec<AreaHeld>) {
+    /// Where a client is, to itself or to somebody else, and some of its areas in the order of the subscriptions' ids.
+    pub(crate) fn areas_along_routes(&self, name: &str, asked: &AreasAsked) -> (Located, Vec<AreaHeld>) {
         let client = self.ids.get(name).and_then(|id| self.clients.get(*id));
-        let subscriptions = client.map(|client| &client.subscriptions).into_iter().flatten();
+        let after = asked.after.as_ref();
+        let from = after.map_or(Bound::Unbounded, |after| Bound::Included(&*after.subscription));
+        let subscriptions =
+            client.map(|client| client.subscriptions.range::<str, _>((from, Bound::Unbounded)));
+        let subscriptions = subscriptions.into_iter().flatten();
         let areas = subscriptions.flat_map(|(id, number)| {
             let routes = self.subscriptions.get(*number).map(|held| &*held.routes).unwrap_or_default();
             let watch = self.tracker.watch(SubscriptionId(*number));
@@ -303,7 +313,8 @@ impl Sessions {
                 is_laid: area(route.filter).is_some_and(|filter| !is_nowhere(&filter.area)),
             })
         });
-        (self.locate(name, to_itself), areas.collect())
+        let areas = areas.filter(|area| after.is_none_or(|after| after.is_before(area)));
+        (self.locate(name, asked.to_itself), areas.take(asked.most).collect())
     }
 
     fn moves_of(&self, client: u32) -> u64 {
@@ -354,5 +365,138 @@ impl Sessions {
     pub(super) fn routed_filters(&self, number: u32) -> Vec<usize> {
         let held = self.subscriptions.get(number);
         held.map(|held| held.routes.iter().map(HeldRoute::filter).collect()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use matcher::engine::{Engine, Footprint, InstallError, MatchError, MatchRows};
+    use matcher::event::Event;
+    use matcher::geo::Position;
+    use matcher::live::Fix;
+    use tempfile::TempDir;
+    use tokio::sync::oneshot;
+
+    use super::super::{Mover, Shared};
+    use super::*;
+    use crate::config::Config;
+    use crate::ingest::subscription::SubscriptionReader;
+    use crate::routing::{Streets, Wayfinder};
+
+    /// Counts what is installed, and matches nothing.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Engine for Counting {
+        fn name(&self) -> &'static str {
+            "counting"
+        }
+
+        fn install(&mut self, _: SubscriptionId, _: &Subscription) -> Result<(), InstallError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        }
+
+        fn remove(&mut self, _: SubscriptionId) -> bool {
+            true
+        }
+
+        fn move_client(&mut self, _: ClientId, _: Option<Position>) {}
+
+        fn match_batch(&mut self, _: &[&Event], _: &mut MatchRows) -> Result<(), MatchError> {
+            Ok(())
+        }
+
+        fn footprint(&self) -> Footprint {
+            Footprint::default()
+        }
+    }
+
+    struct Bench {
+        sessions: Sessions,
+        wayfinder: Arc<Wayfinder>,
+        subscriptions: SubscriptionReader,
+        installs: Arc<AtomicUsize>,
+        _streets: TempDir,
+    }
+
+    impl Bench {
+        /// One street, of a kilometre.
+        fn new() -> Self {
+            let streets = TempDir::new().unwrap();
+            for (name, text) in [
+                ("nodes.csv", "node,lat,lon\n1,0,0\n2,0,0.01\n"),
+                ("edges.csv", "from,to,length_mm,oneway,highway,maxspeed\n1,2,1000000,0,primary,50\n"),
+            ] {
+                std::fs::write(streets.path().join(name), text).unwrap();
+            }
+            let mut config = Config::default();
+            config.routes.streets = streets.path().display().to_string();
+            let wayfinder = Wayfinder::new(Streets::read(&config).unwrap().unwrap());
+            let mut shared = Shared::new(&config, 1);
+            shared.wayfinder = Some(Arc::clone(&wayfinder));
+            let installs = Arc::<AtomicUsize>::default();
+            let engine = Box::new(Counting(Arc::clone(&installs)));
+            let sessions = Sessions::new(engine, &config, &shared, None, 0, 1);
+            let subscriptions =
+                SubscriptionReader::new(World::Geodetic, config.limits.clone(), config.outbox.overflow);
+            Self { sessions, wayfinder, subscriptions, installs, _streets: streets }
+        }
+
+        fn install(&mut self, id: &str, areas: usize) {
+            let area = serde_json::json!({"area": {"route": {"to": [0.01, 0.0]}, "radius_m": 10}});
+            let document = serde_json::json!({"filters": vec![area; areas]}).to_string();
+            let prepared = self.subscriptions.parse(id, &document).unwrap();
+            self.sessions.install(&"car".into(), prepared, None).unwrap();
+        }
+
+        fn move_to(&mut self, x: f64) {
+            let fix = Fix { position: World::Geodetic.position(&[x, 0.0]).unwrap(), accuracy_m: 0.0 };
+            self.sessions.move_client(&"car".into(), Mover::Named(None), fix, None).unwrap();
+            self.sessions.answer_move("car", Answer::Changed(oneshot::channel().0));
+        }
+
+        fn routed(&self) -> &Routed {
+            self.sessions.clients.get(self.sessions.ids["car"]).unwrap().routed.as_ref().unwrap()
+        }
+
+        /// Lets the wayfinder find some; says how many areas were found, and how often something was installed for that.
+        fn find(&mut self) -> (usize, usize) {
+            let before = self.installs.load(Ordering::Relaxed);
+            let found = self.wayfinder.answer_some();
+            let areas_count = found.iter().map(|some| some.found.len()).sum();
+            found.into_iter().for_each(|some| self.sessions.routes_found(some));
+            (areas_count, self.installs.load(Ordering::Relaxed) - before)
+        }
+    }
+
+    #[test]
+    fn areas_of_a_subscription_are_laid_together_and_the_move_is_answered_after_the_last() {
+        let mut bench = Bench::new();
+        bench.install("one", 60);
+        bench.install("two", 60);
+        bench.move_to(0.0);
+        assert_eq!((bench.routed().asked.len(), bench.routed().waiting.len()), (120, 1));
+        let found: Vec<_> = (0..3).map(|_| bench.find()).collect();
+        // The second is laid as far as there is room in a batch, and then the rest.
+        assert_eq!(found, [(64, 2), (56, 1), (0, 0)]);
+        assert_eq!((bench.routed().asked.len(), bench.routed().waiting.len()), (0, 0));
+    }
+
+    #[test]
+    fn questions_of_areas_that_are_gone_are_withdrawn_and_hold_no_move_up() {
+        let mut bench = Bench::new();
+        bench.install("one", 5);
+        bench.install("two", 5);
+        bench.move_to(0.0);
+        bench.install("one", 2);
+        bench.sessions.remove("car", "two");
+        // The two that came since are asked for, as the client is outside of them.
+        assert_eq!((bench.routed().asked.len(), bench.routed().areas_count), (2, 2));
+        assert_eq!((bench.find(), bench.routed().waiting.len()), ((2, 1), 0));
+        bench.move_to(0.1);
+        bench.sessions.forget("car");
+        assert_eq!(bench.find(), (0, 0));
     }
 }

@@ -16,7 +16,7 @@ use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::outbox::Outbox;
 use crate::push::PushSubscription;
-use crate::routing::{AreaHeld, AreaPlace, RoutesFound};
+use crate::routing::{AreaHeld, AreaPlace, AreasAsked, RoutesFound};
 use crate::sessions::{
     Asked, Attached, Installed, LivePage, LiveQuestion, Located, Mover, Rank, Remembered, Resume, State, Told,
 };
@@ -136,7 +136,7 @@ pub(crate) enum Command {
     /// Say where a client is, as [`Command::Locate`], and where its areas along routes lie.
     Routes {
         client: Arc<str>,
-        to_itself: bool,
+        asked: AreasAsked,
         confinement: Option<Arc<Confinement>>,
         reply: oneshot::Sender<Result<(Located, Vec<AreaHeld>), ApiError>>,
     },

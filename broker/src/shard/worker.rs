@@ -443,9 +443,9 @@ impl Shard {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
                 drop(reply.send(permitted.map(|()| sessions.locate(&client, to_itself))));
             }
-            Command::Routes { client, to_itself, confinement, reply } => {
+            Command::Routes { client, asked, confinement, reply } => {
                 let permitted = sessions.check_confinement(&client, confinement.as_ref());
-                drop(reply.send(permitted.map(|()| sessions.areas_along_routes(&client, to_itself))));
+                drop(reply.send(permitted.map(|()| sessions.areas_along_routes(&client, &asked))));
             }
             Command::PutPush { client, subscription, confinement, reply } => {
                 match sessions.put_push(&client, subscription, confinement.as_ref()) {

@@ -146,7 +146,87 @@ async fn what_leads_nowhere_is_refused_with_its_place() {
 }
 
 async fn told(http: &Http, client: &str) -> Value {
-    http.get(&format!("/v1/clients/{client}/routes")).await.expect(200).json()
+    let page = http.get(&format!("/v1/clients/{client}/routes")).await.expect(200).json();
+    assert_eq!(page.get("next"), None, "{page}");
+    page["routes"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn areas_come_in_pages_in_the_order_of_ids_and_filters() {
+    let folder = square();
+    let program = start(folder.path()).await;
+    let http = program.http();
+    let area = json!({"area": {"route": {"to": [0.0, 0.01]}, "radius_m": 10}});
+    let mut expected = Vec::new();
+    for id in ["a", "b:1&c", "c"] {
+        let document = json!({"filters": [{"where": "a = 1"}, area, area]});
+        let path = format!("/v1/clients/car/subscriptions/{}", id.replace('&', "%26"));
+        http.put(&path, &document).await.expect(201);
+        expected.extend([json!([id, 1]), json!([id, 2])]);
+    }
+    for limit in [1, 2, 4, 5, 6, 7, 1_000] {
+        let (mut found, mut after) = (Vec::new(), String::new());
+        loop {
+            let page =
+                http.get(&format!("/v1/clients/car/routes?limit={limit}{after}")).await.expect(200).json();
+            let routes = page["routes"].as_array().expect("an array");
+            assert_eq!(routes.len(), limit.min(expected.len() - found.len()), "{page}");
+            found.extend(routes.iter().map(|route| json!([route["subscription"], route["filter"]])));
+            let Some(next) = page.get("next") else { break };
+            let next: String =
+                form_urlencoded::byte_serialize(next.as_str().expect("a text").as_bytes()).collect();
+            after = format!("&after={next}");
+        }
+        assert_eq!(found, expected, "{limit}");
+    }
+    for query in ["limit=0", "limit=1001", "after=", "after=x", "after=1:a&after=1:a"] {
+        http.get(&format!("/v1/clients/car/routes?{query}")).await.problem(400);
+    }
+    // What was there when the page before was told may be gone.
+    http.delete("/v1/clients/car/subscriptions/b:1%26c").await.expect(204);
+    let page = http.get("/v1/clients/car/routes?after=1:b:1%26c").await.expect(200).json();
+    assert_eq!(
+        (page["routes"].as_array().map(Vec::len), &page["routes"][0]["subscription"]),
+        (Some(2), &json!("c"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_has_as_many_areas_as_the_setting_permits() {
+    let folder = square();
+    let settings = config(folder.path()) + "areas_per_client = 3\n";
+    let program = Serve::new().config(&settings).start().await;
+    let http = program.http();
+    let areas = |count: usize| {
+        let area = json!({"area": {"route": {"to": [0.0, 0.01]}, "radius_m": 10}});
+        json!({"filters": vec![area; count]})
+    };
+    let put = async |id: &str, count: usize| {
+        http.put(&format!("/v1/clients/car/subscriptions/{id}"), &areas(count)).await
+    };
+    let is_refused = |problem: &Value| {
+        assert_eq!(
+            (&problem["setting"], &problem["limit"]),
+            (&json!("routes.areas_per_client"), &json!(3)),
+            "{problem}"
+        );
+    };
+    is_refused(&put("one", 4).await.problem(409));
+    put("one", 2).await.expect(201);
+    is_refused(&put("two", 2).await.problem(409));
+    put("two", 1).await.expect(201);
+    // What takes the place of others counts as what it is.
+    put("one", 2).await.expect(200);
+    is_refused(&put("one", 3).await.problem(409));
+    let ask = async |subscription: Value| {
+        let question = json!({"client": "car", "position": [0.0, 0.0], "subscription": subscription, "event": feature("e", [0.0, 0.0], json!({}))});
+        http.post("/v1/explain", "application/json", question.to_string()).await
+    };
+    is_refused(&ask(areas(1)).await.problem(409));
+    http.delete("/v1/clients/car/subscriptions/one").await.expect(204);
+    ask(areas(1)).await.expect(200);
+    put("three", 2).await.expect(201);
+    is_refused(&put("four", 1).await.problem(409));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

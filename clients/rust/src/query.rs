@@ -146,7 +146,14 @@ impl Broker {
     /// [`Error::Problem`] with `no-streets` where the broker knows no streets and `forbidden` where the client is not shown,
     /// [`Error::Connection`], and [`Error::Timeout`].
     pub async fn client_routes(&self, client: &str) -> Result<Vec<wire::ClientRoute>, Error> {
-        self.get(&format!("{}/routes", crate::http::client_path(client))).await
+        let path = format!("{}/routes?limit=1000", crate::http::client_path(client));
+        let mut page: wire::ClientRoutes = self.get(&path).await?;
+        while let Some(after) = page.next.take() {
+            let next: wire::ClientRoutes = self.get(&format!("{path}&after={}", encoded(&after))).await?;
+            page.routes.extend(next.routes);
+            page.next = next.next;
+        }
+        Ok(page.routes)
     }
 }
 

@@ -47,6 +47,13 @@ export interface ClientRoute {
   readonly approximate?: true;
 }
 
+/** A page of the areas along routes of a client. @internal */
+export interface ClientRoutes {
+  readonly routes: readonly ClientRoute[];
+  /** Where the next page begins; absent on the last one. */
+  readonly next?: string;
+}
+
 /** The body of a question. @internal */
 export function question(from: Coordinates, to: Coordinates, options: RouteOptions): string {
   return JSON.stringify({ from, to, ...options });

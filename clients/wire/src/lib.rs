@@ -35,5 +35,7 @@ pub use group::{ConditionLeaves, ExplainedObject, ExplainedPartners, ExplainedRo
 pub use problem::{Fault, Link, PROBLEM_PREFIX, Problem};
 pub use push::{PushKey, PushKeys, PushState, PushSubscription};
 pub use query::{ClientPosition, CollectionKind, LiveEvents};
-pub use route::{ClientRoute, FoundRoute, LineStringKind, RouteBy, RouteLine, RouteQuestion, RouteState};
+pub use route::{
+    ClientRoute, ClientRoutes, FoundRoute, LineStringKind, RouteBy, RouteLine, RouteQuestion, RouteState,
+};
 pub use rules::{FactRule, Publication, RuleSet};

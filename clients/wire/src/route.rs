@@ -95,7 +95,19 @@ pub enum RouteState {
     NoRoom,
 }
 
-/// An area along a route as it lies now: an element of the answer to `GET /v1/clients/{client}/routes`.
+/// The answer to `GET /v1/clients/{client}/routes`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ClientRoutes {
+    /// In the order of the subscriptions' ids, and of the filters of each.
+    pub routes: Vec<ClientRoute>,
+    /// Where the next page begins, as `after`; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub next: Option<String>,
+}
+
+/// An area along a route as it lies now.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(example = json!({
     "subscription": "way", "filter": 0, "to": [9.5102, 47.2201], "by": "duration", "radius_m": 200.0, "state": "found",
@@ -122,11 +134,11 @@ pub struct ClientRoute {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub route: Option<RouteLine>,
-    /// How far it is to the end of the whole way from the place on it that is nearest to the client.
+    /// How far it is to the end of the whole way from the place on it that is nearest to the client, to a tenth of a metre.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub left_m: Option<f64>,
-    /// How long that takes at what streets cost now.
+    /// How long that takes at what streets cost now, to a tenth of a second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub left_s: Option<f64>,

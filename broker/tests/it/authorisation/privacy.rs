@@ -146,7 +146,7 @@ async fn others_are_told_the_way_from_where_they_are_shown_a_client_and_not_the_
     call(&program, &car, reqwest::Method::PUT, path, &document).await;
     let routes = async |claims: &Value| {
         let told = call(&program, claims, get.clone(), "/v1/clients/car/routes", &Value::Null).await;
-        told[0].clone()
+        told["routes"][0].clone()
     };
     let admin = claims(None, "admin");
     assert_eq!(routes(&admin).await["state"], "no-position");

@@ -8,6 +8,7 @@ import uuid
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
 from types import TracebackType
 from typing import Any
+from urllib.parse import quote, urlencode
 
 import httpx
 
@@ -223,8 +224,14 @@ class Api(SituationCalls):
         Raises:
             ProblemError: With the code `no-streets` where the broker knows no streets, and `forbidden` where the client is not shown.
         """
-        answer: list[ClientRoute] = await self._call("GET", f"/v1/clients/{segment(client)}/routes")
-        return answer
+        routes: list[ClientRoute] = []
+        asked = {"limit": "1000"}
+        while True:
+            page = await self._call("GET", f"/v1/clients/{segment(client)}/routes?" + urlencode(asked, quote_via=quote))
+            routes += page["routes"]
+            if "next" not in page:
+                return routes
+            asked["after"] = page["next"]
 
     async def route(
         self,

@@ -21,6 +21,12 @@ export interface Way {
   readonly why?: string;
 }
 
+/** What the broker tells of a client's areas along routes at once. */
+interface Page {
+  readonly routes: readonly ClientRoute[];
+  readonly next?: string;
+}
+
 interface Asked {
   /** From where, and when. */
   readonly from: Place;
@@ -95,9 +101,13 @@ export class Ways {
 
   async #ask(way: Signal<Way>, client: string, { to, by = "duration" }: RouteShown, radius_m: number | undefined): Promise<void> {
     try {
-      const routes = (await this.#access.call(`v1/clients/${encodeURIComponent(client)}/routes`)) as readonly ClientRoute[];
       const isIt = (each: ClientRoute) => each.by === by && each.radius_m === radius_m && String(each.to) === String(to);
-      const told = routes.find(isIt);
+      let told: ClientRoute | undefined;
+      for (let more: string | undefined = ""; told === undefined && more !== undefined; ) {
+        const page = (await this.#access.call(`v1/clients/${encodeURIComponent(client)}/routes${more}`)) as Page;
+        told = page.routes.find(isIt);
+        more = page.next === undefined ? undefined : `?after=${encodeURIComponent(page.next)}`;
+      }
       const { route, why = "it is gone" } = told ?? {};
       way.value = told === undefined || route === undefined ? { why } : { found: { ...told, route } };
     } catch (error) {
