@@ -39,6 +39,9 @@ pub(crate) struct RouteTo {
 pub(crate) fn parse(world: World, text: &str, bounds: AreaBounds) -> Result<AreaRead, ApiError> {
     let mut members = Members::parse(text)?;
     let mut faults = Vec::new();
+    if members.is_null("route") {
+        faults.push(fault("/route", "must be an object with \"to\": longitude and latitude, or absent"));
+    }
     let nearest = members.take("nearest").map(|text| nearest(text, bounds));
     let radius = members.take("radius_m").map(|text| radius(world, text));
     let route = members.take("route");

@@ -99,6 +99,11 @@ impl<'a> Members<'a> {
         (found.next().is_none() && *text != "null").then_some(*text)
     }
 
+    /// Whether a member is there, and is `null`.
+    pub(crate) fn is_null(&self, name: &str) -> bool {
+        self.members.iter().any(|(found, text)| found == name && *text == "null")
+    }
+
     /// Takes a member out. `null` counts as absent.
     pub(crate) fn take(&mut self, name: &str) -> Option<&'a str> {
         let index = self.members.iter().position(|(found, _)| found == name)?;

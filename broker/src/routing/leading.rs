@@ -113,7 +113,8 @@ impl Streets {
             detail,
         };
         if self.node_near(&route.to.to).is_none() {
-            return Err(fault("/to", format!("there is no street within {SNAP_M} m of it")));
+            let swapped = self.swapped(&route.to.to);
+            return Err(fault("/to", format!("there is no street within {SNAP_M} m of it{swapped}")));
         }
         let Some(from) = from else { return Ok(None) };
         match self.lead(tenant, &from, route.to, route.radius, None, memories) {

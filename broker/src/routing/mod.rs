@@ -204,8 +204,21 @@ impl Streets {
 
     /// The node that is nearest to a place.
     fn node(&self, name: &str, place: &Position) -> Result<u32, ApiError> {
-        self.node_near(place)
-            .ok_or_else(|| ApiError::NoRoute(format!("there is no street within {SNAP_M} m of {name}")))
+        self.node_near(place).ok_or_else(|| {
+            let swapped = self.swapped(place);
+            ApiError::NoRoute(format!("there is no street within {SNAP_M} m of {name}{swapped}"))
+        })
+    }
+
+    /// What to say of a place without streets if there are some where it would be with its numbers in the other order.
+    fn swapped(&self, place: &Position) -> String {
+        let numbers = [place.y(), place.x()];
+        let is_near = |place: Position| self.node_near(&place).is_some();
+        if self.network.world().position(&numbers).is_ok_and(is_near) {
+            let [longitude, latitude] = numbers;
+            return format!(" (longitude comes first: did you mean [{longitude}, {latitude}]?)");
+        }
+        String::new()
     }
 
     fn node_near(&self, place: &Position) -> Option<u32> {

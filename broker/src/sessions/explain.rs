@@ -87,6 +87,7 @@ impl Sessions {
             event,
             transitions,
             routes,
+            has_streets: self.wayfinder.is_some(),
             hidden_count,
             is_outside,
         };

@@ -31,6 +31,8 @@ pub(crate) struct Circumstances {
     pub(crate) transitions: bool,
     /// The filters whose areas lie along routes.
     pub(crate) routes: Vec<usize>,
+    /// Whether the broker knows streets.
+    pub(crate) has_streets: bool,
     /// How many constraints stand behind the subscription's own because its client is confined.
     pub(crate) hidden_count: usize,
     /// Whether the event is outside of what the client is confined to.
@@ -50,6 +52,7 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         event,
         transitions,
         routes,
+        has_streets,
         hidden_count,
         is_outside,
     } = circumstances;
@@ -58,6 +61,10 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         let constraints = &mut part.condition.constraints;
         constraints.retain(|part| part.attribute != tenant::ATTRIBUTE);
         constraints.truncate(constraints.len().saturating_sub(hidden_count));
+    }
+    let mut why = if is_outside { OUTSIDE.to_owned() } else { account.why() };
+    if !routes.is_empty() && !has_streets {
+        why.push_str("; areas along routes hold nothing, for this broker knows no streets (routes.streets)");
     }
     let filters = account.parts.filters.iter().zip(&account.filters);
     let mut values = Values { left: CHARACTERS_IN_ALL };
@@ -76,7 +83,7 @@ pub(crate) fn answer(mut account: Account, circumstances: Circumstances) -> wire
         inside: transitions && account.membership == Membership::Inside,
         checks: Vec::new(),
         derived: None,
-        why: if is_outside { OUTSIDE.to_owned() } else { account.why() },
+        why,
     }
 }
 
@@ -249,6 +256,7 @@ mod tests {
             event: wire::ExplainedEvent { id: Some("e".into()), live: true, expires_in_s: Some(60.0) },
             transitions: false,
             routes: Vec::new(),
+            has_streets: true,
             hidden_count: 0,
             is_outside: false,
         };

@@ -176,10 +176,16 @@ impl Restored {
         let has_routes = |client: &&RestoredClient| {
             client.subscriptions.iter().any(|(prepared, _)| !prepared.routes.is_empty())
         };
-        let routed =
+        let routed: BTreeSet<_> =
             clients.iter().filter(has_routes).map(|client| tenant::split(&client.name).0.into()).collect();
         if let Some(streets) = streets {
             clients.iter_mut().for_each(|client| client.lay_routes(streets));
+        } else if !routed.is_empty() {
+            let clients = clients.iter().filter(has_routes).count();
+            tracing::warn!(
+                clients,
+                "areas along routes hold nothing: the broker knows no streets (routes.streets)"
+            );
         }
         let situations = clients.iter_mut().filter_map(|client| client.situation.take()).collect();
         let findings = clients.iter_mut().filter_map(|client| client.findings.take()).collect();

@@ -110,6 +110,9 @@ async fn what_leads_nowhere_is_refused_with_its_place() {
     };
     refused(json!({"to": [50.0, 8.0]}), "/to", "no street within 1000 m").await;
     refused(json!({"to": [0.0, 0.0], "by": "speed"}), "/by", "\"duration\" or \"length\"").await;
+    refused(Value::Null, "", "must be an object").await;
+    // With the numbers in the other order it would be near the island.
+    refused(json!({"to": [0.1, 0.11]}), "/to", "longitude comes first: did you mean [0.11, 0.1]?").await;
     place(&http, "car", [0.0, 0.0]).await;
     // An island, and back to it.
     refused(json!({"to": [0.1, 0.1]}), "/to", "no way leads there").await;
@@ -362,7 +365,10 @@ async fn after_a_kill_the_route_is_found_again_from_the_kept_position() {
     let program = Serve::new().args(&["--data", &data_path]).start().await;
     program.http().get("/v1/clients/car/routes").await.problem(404);
     let why = explain(&program.http(), "car", [0.0, 0.003]).await;
-    assert!(why["why"].as_str().is_some_and(|why| why.contains("no way is known")), "{why}");
+    for part in ["no way is known", "this broker knows no streets (routes.streets)"] {
+        assert!(why["why"].as_str().is_some_and(|why| why.contains(part)), "{why}");
+    }
+    program.says("areas along routes hold nothing").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

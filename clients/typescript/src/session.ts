@@ -359,11 +359,11 @@ export class Session<P = Properties> extends SituationCalls implements AsyncIter
   async routes(client: string = this.client): Promise<readonly ClientRoute[]> {
     const path = `${clientPath(client)}/routes?limit=1000`;
     const routes: ClientRoute[] = [];
-    for (let after: string | undefined = ""; after !== undefined; ) {
-      const more: string = after === "" ? "" : `&after=${encodeURIComponent(after)}`;
+    let more: string | undefined = "";
+    while (more !== undefined) {
       const page = (await this.#http.call("GET", `${path}${more}`)) as ClientRoutes;
       routes.push(...page.routes);
-      after = page.next;
+      more = page.next === undefined ? undefined : `&after=${encodeURIComponent(page.next)}`;
     }
     return routes;
   }

@@ -103,8 +103,9 @@ export class Ways {
     try {
       const isIt = (each: ClientRoute) => each.by === by && each.radius_m === radius_m && String(each.to) === String(to);
       let told: ClientRoute | undefined;
-      for (let more: string | undefined = ""; told === undefined && more !== undefined; ) {
-        const page = (await this.#access.call(`v1/clients/${encodeURIComponent(client)}/routes${more}`)) as Page;
+      let more: string | undefined = "";
+      while (told === undefined && more !== undefined) {
+        const page: Page = (await this.#access.call(`v1/clients/${encodeURIComponent(client)}/routes${more}`)) as Page;
         told = page.routes.find(isIt);
         more = page.next === undefined ? undefined : `?after=${encodeURIComponent(page.next)}`;
       }
