@@ -12,7 +12,7 @@ export type Height = (typeof HEIGHTS)[number][0];
 
 /** The height that somebody has chosen. */
 export const height = signal<Height>("half");
-/** Of so few pixels a drag is a press. */
+/** A drag of fewer pixels is a press. */
 const PRESS_PX = 5;
 
 const indexOf = (wanted: Height): number => HEIGHTS.findIndex(([name]) => name === wanted);

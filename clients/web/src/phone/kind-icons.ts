@@ -7,7 +7,7 @@ import type { BaseMap } from "../shared/map/map.js";
 import type { Points } from "../shared/map/points.js";
 import type { Kind } from "./kind.js";
 
-/** Of more marks than this none has an icon: they would be a crowd. */
+/** With more marks than this none has an icon: they would be a crowd. */
 const MOST = 80;
 /** Farther away marks are too small. */
 const LEAST_ZOOM = 12;

@@ -15,7 +15,7 @@ const [WIDTH, HEIGHT] = [336, 98];
 const [LEFT, RIGHT, TOP, BOTTOM] = [44, 122, 8, 17];
 const END = WIDTH - RIGHT;
 const BASE = HEIGHT - BOTTOM;
-/** A rate is that of so long. */
+/** A rate of now is the mean of this time. */
 const NOW_MS = 5000;
 /** From one label to the next. */
 const LABEL = 17;
