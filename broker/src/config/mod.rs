@@ -155,6 +155,7 @@ pub struct Cluster {
     pub ca: String,
     pub name: String,
     pub replicas: usize,
+    pub url: String,
 }
 
 impl Cluster {

@@ -5,6 +5,7 @@ mod base_map;
 mod batch;
 pub(crate) mod body;
 mod clients;
+mod cluster;
 mod commands;
 mod connection;
 mod cursors;
@@ -66,6 +67,7 @@ use crate::engines::CheckEngines;
 use crate::ingest::feature::FeatureReader;
 use crate::ingest::position::PositionReader;
 use crate::ingest::subscription::SubscriptionReader;
+use crate::ledger::Seen;
 use crate::limits::Quota;
 use crate::metrics::Metrics;
 use crate::model::error::{ApiError, quoted};
@@ -112,6 +114,8 @@ pub(crate) struct App {
     slow_streets: Option<SlowStreets>,
     /// The sender of push messages.
     push: Option<Arc<Push>>,
+    /// The members of the cluster, where the broker is one of them.
+    cluster: Option<Arc<Seen>>,
     /// WebSockets, which can be cut off.
     pub(crate) sockets: Sockets,
     /// Connections.
@@ -126,6 +130,9 @@ pub(crate) struct App {
     next_connection: AtomicU64,
 }
 
+/// What some brokers alone have, and the engines of checks.
+pub(crate) type Means = (CheckEngines, Option<BaseMap>, Option<Arc<Streets>>, Option<Arc<Seen>>);
+
 impl App {
     pub(crate) fn new(
         config: Arc<Config>,
@@ -133,7 +140,7 @@ impl App {
         shards: Shards,
         shared: Shared,
         authenticator: Arc<Authenticator>,
-        (check_engines, base_map, streets): (CheckEngines, Option<BaseMap>, Option<Arc<Streets>>),
+        (check_engines, base_map, streets, cluster): Means,
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
@@ -184,6 +191,7 @@ impl App {
             streets,
             slow_streets,
             push,
+            cluster,
             sockets: Sockets::default(),
             tasks,
             requests: TaskTracker::new(),

@@ -72,6 +72,7 @@ use crate::model::error::ApiError;
         super::push::delete,
         super::sse::stream,
         super::ws::upgrade,
+        super::cluster::cluster,
         super::stats::stats,
         super::stats::history,
         super::stats::metrics,

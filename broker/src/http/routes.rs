@@ -13,8 +13,8 @@ use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::situations::{self, checks, groups, rules};
 use super::{
-    App, Heard, base_map, clients, events, explain, find_routes, openapi, pages, positions, push, query, sse,
-    stats, subscriptions, ws,
+    App, Heard, base_map, clients, cluster, events, explain, find_routes, openapi, pages, positions, push,
+    query, sse, stats, subscriptions, ws,
 };
 use crate::auth::{Scope, Token, TokenSource};
 
@@ -143,6 +143,7 @@ pub(crate) fn all() -> Vec<Route> {
             .named("list_rule_set_findings"),
         Route::new("/v1/rules/{name}/pause", post.clone(), ADMIN, rules::pause).named("pause_rule_set"),
         Route::new("/v1/rules/{name}/resume", post, ADMIN, rules::resume).named("resume_rule_set"),
+        Route::new("/v1/cluster", get.clone(), SUBSCRIBE, cluster::cluster).named("get_cluster"),
         Route::new("/v1/stats", get.clone(), Need::Operator, stats::stats).named("get_stats"),
         Route::new("/v1/stats/history", get.clone(), Need::Operator, stats::history)
             .named("get_stats_history"),

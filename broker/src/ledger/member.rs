@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use cluster::jetstream::Member;
 use cluster::ledger::{Answer, ChainError, FollowError, Standby, Status, Timing, Writer};
 use cluster::log::Log as _;
 use tokio::task::JoinSet;
@@ -35,16 +36,17 @@ pub(crate) async fn follow(
     let is_new = !replica.is_there()?;
     let Some(cluster) = Cluster::open(&config.cluster, is_new, shutdown).await? else { return Ok(None) };
     let nonce = rand::random();
+    let me = Member { name: member.clone(), nonce, url: config.cluster.url.clone(), is_leaving: false };
     tracing::info!(member, "follows the cluster's ledger, and takes over when no broker is active");
     loop {
         let standby = Standby::new(member.clone(), nonce, Timing::default(), replica);
-        match Following::begin(&cluster, standby, (&member, nonce), dir).run(shutdown, &note).await? {
+        match Following::begin(&cluster, standby, &me, dir).run(shutdown, &note).await? {
             None => return Ok(None),
             // The ledger has a later snapshot: what was deleted is in the file and not in the ledger.
             Some(Followed::Anew(found)) => replica = found,
             Some(Followed::Owner(writer, replica)) => {
                 tracing::info!(member, rows = writer.committed(), "took over: this is the active broker");
-                return Ok(Some((Owner::new(cluster, *writer, (member, nonce), dir), replica)));
+                return Ok(Some((Owner::new(cluster, *writer, me, dir), replica)));
             }
         }
     }
@@ -58,7 +60,7 @@ enum Followed {
 struct Following<'a> {
     cluster: &'a Cluster,
     standby: Standby<Replica>,
-    member: (&'a str, u64),
+    me: &'a Member,
     dir: &'a Path,
     begun: Instant,
     call_tasks: JoinSet<Answer>,
@@ -74,18 +76,9 @@ enum Looked {
 }
 
 impl<'a> Following<'a> {
-    fn begin(cluster: &'a Cluster, standby: Standby<Replica>, member: (&'a str, u64), dir: &'a Path) -> Self {
+    fn begin(cluster: &'a Cluster, standby: Standby<Replica>, me: &'a Member, dir: &'a Path) -> Self {
         let (call_tasks, look_tasks) = (JoinSet::new(), JoinSet::new());
-        Self {
-            cluster,
-            standby,
-            member,
-            dir,
-            begun: Instant::now(),
-            call_tasks,
-            look_tasks,
-            was_sealing: false,
-        }
+        Self { cluster, standby, me, dir, begun: Instant::now(), call_tasks, look_tasks, was_sealing: false }
     }
 
     async fn run(
@@ -102,7 +95,12 @@ impl<'a> Following<'a> {
                 Status::Following => self.was_sealing = false,
                 Status::Sealing => {
                     if !std::mem::replace(&mut self.was_sealing, true) {
-                        tracing::info!(owner = ?self.standby.owner(), "the active broker is gone: taking over");
+                        let owner = self.standby.owner();
+                        if self.standby.has_owner_left() {
+                            tracing::info!(?owner, "the active broker has left: taking over");
+                        } else {
+                            tracing::info!(?owner, "the active broker is gone: taking over");
+                        }
                     }
                 }
                 Status::Owner => {
@@ -141,18 +139,20 @@ impl<'a> Following<'a> {
     }
 
     fn beat(&mut self) {
-        let (members, (member, nonce)) = (Arc::clone(&self.cluster.members), self.member);
-        let member = member.to_owned();
+        let (members, me) = (Arc::clone(&self.cluster.members), self.me.clone());
         self.look_tasks.spawn(async move {
             // A standby that is not heard of is not missed.
-            let _ = members.beat(&member, nonce).await;
+            let _ = members.beat(&me).await;
             Looked::Nothing
         });
     }
 
     fn look(&mut self) {
         let (members, log) = (Arc::clone(&self.cluster.members), Arc::clone(&self.cluster.log));
-        self.look_tasks.spawn(async move { members.look().await.map_or(Looked::Nothing, Looked::Beats) });
+        self.look_tasks.spawn(async move {
+            let Ok(seen) = members.look().await else { return Looked::Nothing };
+            Looked::Beats(seen.into_iter().map(|(member, count)| member.beat(count)).collect())
+        });
         self.look_tasks.spawn(async move {
             log.bounds().await.map_or(Looked::Nothing, |bounds| Looked::Begin(bounds.first))
         });

@@ -5,6 +5,7 @@
 
 mod member;
 mod owner;
+mod seen;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,11 +21,13 @@ use crate::config;
 
 pub(crate) use member::follow;
 pub(crate) use owner::Ownership;
+pub(crate) use seen::Seen;
 
 /// The servers, as far as a member needs them.
 struct Cluster {
     log: Arc<JetStream>,
     members: Arc<Members>,
+    name: String,
 }
 
 /// How often a member says that it is there.
@@ -134,6 +137,6 @@ impl Cluster {
         let members =
             Members::open(client, &format!("{name}-members"), replicas, Timing::default().ttl).await;
         let members = members.context("cluster.name").map_err(Fault::Passing)?;
-        Ok(Self { log: Arc::new(log), members: Arc::new(members) })
+        Ok(Self { log: Arc::new(log), members: Arc::new(members), name: name.clone() })
     }
 }

@@ -7,13 +7,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use cluster::jetstream::Member;
 use cluster::ledger::{Answer, End, PushError, Request, Timing, Writer};
 use cluster::log::Log as _;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::Cluster;
+use super::{Cluster, Seen};
 use crate::model::lease::Lease;
 use crate::store::{Ledger, Replica, SnapshotParts, StoreError};
 
@@ -21,7 +22,7 @@ use crate::store::{Ledger, Replica, SnapshotParts, StoreError};
 pub(crate) struct Owner {
     cluster: Cluster,
     writer: Writer,
-    member: (String, u64),
+    me: Member,
     dir: PathBuf,
     begun: Instant,
     call_tasks: JoinSet<Answer>,
@@ -44,6 +45,8 @@ pub(crate) struct Ownership {
     /// Cancelled when it is not the active one any more.
     pub(crate) lost: CancellationToken,
     why: OnceLock<String>,
+    /// The members of the cluster.
+    pub(crate) seen: Arc<Seen>,
 }
 
 type Outcome = Result<(), String>;
@@ -89,16 +92,17 @@ impl Ownership {
 }
 
 impl Owner {
-    pub(super) fn new(cluster: Cluster, writer: Writer, member: (String, u64), dir: &Path) -> Self {
+    pub(super) fn new(cluster: Cluster, writer: Writer, me: Member, dir: &Path) -> Self {
         let (commands, requests) = unbounded_channel();
         let is_writing_snapshot = Arc::<AtomicBool>::default();
         let rows = Rows { commands, late: None, is_writing_snapshot: Arc::clone(&is_writing_snapshot) };
         let lease = Arc::new(Lease::new(Timing::default().ttl));
-        let ownership = Ownership { lease, lost: CancellationToken::new(), why: OnceLock::new() };
+        let seen = Arc::new(Seen::new(Arc::clone(&cluster.members), me.clone(), cluster.name.clone()));
+        let ownership = Ownership { lease, lost: CancellationToken::new(), why: OnceLock::new(), seen };
         Self {
             cluster,
             writer,
-            member,
+            me,
             dir: dir.to_owned(),
             begun: Instant::now(),
             call_tasks: JoinSet::new(),
@@ -132,7 +136,7 @@ impl Owner {
             }
             self.settle();
             tokio::select! {
-                () = ended.cancelled() => return,
+                () = ended.cancelled() => return self.leave().await,
                 command = self.commands.recv(), if is_open => match command {
                     Some(command) => self.take(command),
                     // The store is closed, and all that it committed is there.
@@ -153,6 +157,16 @@ impl Owner {
             }
         }
         self.settle();
+    }
+
+    /// Says that this broker is about to end, so that a standby takes over at once.
+    async fn leave(mut self) {
+        // No beat may come behind it.
+        self.confirm_tasks.shutdown().await;
+        self.me.is_leaving = true;
+        if let Err(error) = self.cluster.members.beat(&self.me).await {
+            tracing::warn!(%error, "the cluster was not told that this broker ends: a standby waits before it takes over");
+        }
     }
 
     /// Whether another is the active broker, or may be.
@@ -205,9 +219,9 @@ impl Owner {
             return;
         }
         let (log, members) = (Arc::clone(&self.cluster.log), Arc::clone(&self.cluster.members));
-        let ((member, nonce), at) = (self.member.clone(), Instant::now());
+        let (me, at) = (self.me.clone(), Instant::now());
         self.confirm_tasks.spawn(async move {
-            members.beat(&member, nonce).await.ok()?;
+            members.beat(&me).await.ok()?;
             log.bounds().await.ok().map(|bounds| (at, bounds.last))
         });
     }

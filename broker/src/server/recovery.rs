@@ -139,7 +139,7 @@ impl Recovery {
             shards,
             shared,
             authenticator,
-            (check_engines, base_map, streets),
+            (check_engines, base_map, streets, ownership.as_ref().map(|owned| Arc::clone(&owned.seen))),
             ending,
         );
         app.situations.restore(situations);

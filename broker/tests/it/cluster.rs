@@ -158,6 +158,41 @@ fn a_standby_takes_over_from_a_broker_that_is_killed_and_nothing_is_lost() {
 }
 
 #[test]
+fn a_standby_takes_over_at_once_from_a_broker_that_ends() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start(nats.path(), 3, "always");
+        let member = |data: &TempDir, url| serve(&servers, data).env("BROKER__CLUSTER__URL", url);
+        let (one, other) = (folder(), folder());
+        let active = member(&one, "http://a.example:7070").start().await;
+        let mut watched = Watched::begin(&active).await;
+        watched.publish_more(&active, 20).await;
+        let mut standby = member(&other, "").listening().await;
+        let roles = |cluster: &Value| {
+            let members = cluster["members"].as_array().expect("members").iter();
+            let mut roles: Vec<_> = members.map(|member| json!([member["role"], member["url"]])).collect();
+            roles.sort_by_key(Value::to_string);
+            roles
+        };
+        let both = [json!(["active", "http://a.example:7070"]), json!(["standby", null])];
+        eventually("both are listed", async || {
+            let cluster = active.http().get("/v1/cluster").await.expect(200).json();
+            assert_eq!(cluster["name"], "nearcast");
+            (roles(&cluster) == both).then_some(())
+        })
+        .await;
+        active.finish().await;
+        ready(&mut standby).await;
+        watched.publish_more(&standby, 5).await;
+        watched.read(standby.address()).await;
+        // A time-out would have been another reason.
+        let log = standby.log();
+        assert!(log.contains("the active broker has left"), "{log}");
+        standby.finish().await;
+    });
+}
+
+#[test]
 fn a_broker_that_was_stopped_acknowledges_nothing_and_becomes_a_standby() {
     run(async {
         let nats = folder();

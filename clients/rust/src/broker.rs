@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{Stream, StreamExt};
 use reqwest::Method;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use wire::{Clients, Deliveries, Explanation, NamedPosition, Stats};
+use wire::{Clients, Cluster, Deliveries, Explanation, NamedPosition, Stats};
 
 use crate::{
     Batch, Coordinates, Error, Feature, Id, Subscription,
@@ -186,6 +186,14 @@ impl Broker {
     pub async fn clients(&self, limit: u32, after: Option<&str>) -> Result<Clients, Error> {
         let after = after.map(|after| format!("&after={}", encoded(after))).unwrap_or_default();
         self.get(&format!("/v1/clients?limit={limit}{after}")).await
+    }
+
+    /// The members of the cluster that the broker is in.
+    ///
+    /// # Errors
+    /// [`Error::Problem`], [`Error::Connection`], and [`Error::Timeout`].
+    pub async fn cluster(&self) -> Result<Cluster, Error> {
+        self.get("/v1/cluster").await
     }
 
     /// Figures of what the broker holds, and of what it has done since it started.

@@ -408,6 +408,41 @@ pub struct Stats {
     pub moves: u64,
 }
 
+/// The cluster that a broker is a member of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Cluster {
+    /// Its name; absent for a broker in no cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The members that said in the last seconds that they are there, by name.
+    pub members: Vec<ClusterMember>,
+}
+
+/// A broker of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ClusterMember {
+    /// Its name, which stays the same over restarts.
+    pub name: String,
+    /// Where clients reach it; absent where `cluster.url` is not set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Its role.
+    pub role: ClusterRole,
+}
+
+/// The role of a broker in a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ClusterRole {
+    /// It serves all clients.
+    Active,
+    /// It follows the active one, and takes over when that is gone.
+    Standby,
+}
+
 /// The main figures of the last hour. Each column has one value for each point in time, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

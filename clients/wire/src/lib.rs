@@ -20,9 +20,9 @@ mod schema;
 
 pub use check::{Check, Clock, Context, Formula, OnViolation, SituationActivity};
 pub use document::{
-    Accepted, Activity, Area, ClientFigures, Clients, Delivered, Deliveries, DeliveryState, Filter,
-    Following, Moved, NamedPosition, On, Overflow, Position, Rejected, RouteEnd, Stats, StatsHistory,
-    Subscription, Warning,
+    Accepted, Activity, Area, ClientFigures, Clients, Cluster, ClusterMember, ClusterRole, Delivered,
+    Deliveries, DeliveryState, Filter, Following, Moved, NamedPosition, On, Overflow, Position, Rejected,
+    RouteEnd, Stats, StatsHistory, Subscription, Warning,
 };
 pub use explain::{
     AreaForm, AskedEvent, AskedSubscription, Explain, ExplainedArea, ExplainedCheck, ExplainedCondition,

@@ -6,9 +6,23 @@ use async_nats::jetstream::kv::{Config, Operation, Store};
 use async_nats::jetstream::stream::StorageType;
 use async_nats::{Client, jetstream};
 use futures_util::TryStreamExt as _;
+use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use crate::ledger::Beat;
+
+/// A member of a cluster, as it tells the others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name, which outlives the process.
+    pub name: String,
+    /// The random number of its process.
+    pub nonce: u64,
+    /// Where clients reach it. Empty where nothing was set.
+    pub url: String,
+    /// It is about to end, and appends nothing any more.
+    pub is_leaving: bool,
+}
 
 /// The members that a bucket has.
 #[derive(Clone, Debug)]
@@ -27,6 +41,14 @@ pub struct MembersError {
 const TIMEOUT: Duration = Duration::from_secs(1);
 /// The first part of a member's key.
 const PREFIX: &str = "member.";
+
+impl Member {
+    /// A beat of it, as a standby sees it.
+    #[must_use]
+    pub fn beat(&self, count: u64) -> Beat {
+        Beat { nonce: self.nonce, count, is_leaving: self.is_leaving }
+    }
+}
 
 impl Members {
     /// Opens a bucket, or makes it. Values are in memory and go after `ttl`.
@@ -56,31 +78,31 @@ impl Members {
     ///
     /// # Errors
     /// [`MembersError`].
-    pub async fn beat(&self, member: &str, nonce: u64) -> Result<(), MembersError> {
-        let put = self.store.put(format!("{PREFIX}{member}"), nonce.to_string().into());
+    pub async fn beat(&self, member: &Member) -> Result<(), MembersError> {
+        let value = serde_json::to_vec(member).map_err(failed)?;
+        let put = self.store.put(format!("{PREFIX}{}", member.name), value.into());
         timeout(TIMEOUT, put).await.map_err(failed)?.map_err(failed)?;
         Ok(())
     }
 
-    /// Looks at who is there.
+    /// The members that are there, each with the number of its last beat.
     ///
     /// # Errors
     /// [`MembersError`].
-    pub async fn look(&self) -> Result<Vec<Beat>, MembersError> {
+    pub async fn look(&self) -> Result<Vec<(Member, u64)>, MembersError> {
         let look = async {
             let keys: Vec<String> =
                 self.store.keys().await.map_err(failed)?.try_collect().await.map_err(failed)?;
-            let mut beats = Vec::new();
+            let mut members = Vec::new();
             for key in keys.into_iter().filter(|key| key.starts_with(PREFIX)) {
                 let entry = self.store.entry(key).await.map_err(failed)?;
                 let Some(entry) = entry.filter(|entry| entry.operation == Operation::Put) else { continue };
-                // What is no number is of a version that writes more.
-                if let Some(nonce) = std::str::from_utf8(&entry.value).ok().and_then(|text| text.parse().ok())
-                {
-                    beats.push(Beat { nonce, count: entry.revision });
+                // One that cannot be read is of a version that writes it otherwise.
+                if let Ok(member) = serde_json::from_slice(&entry.value) {
+                    members.push((member, entry.revision));
                 }
             }
-            Ok(beats)
+            Ok(members)
         };
         timeout(TIMEOUT, look).await.map_err(failed)?
     }

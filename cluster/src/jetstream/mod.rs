@@ -29,7 +29,7 @@ use crate::log::{Append, AppendError, Appended, Bounds, Log, ReadError, Stored};
 use crate::record::RECORD_BYTES_MAX;
 pub use access::{Access, AccessError};
 use demands::DemandError;
-pub use members::{Members, MembersError};
+pub use members::{Member, Members, MembersError};
 
 /// A log in a stream.
 #[derive(Debug)]

@@ -129,6 +129,12 @@ impl<S: State> Standby<S> {
         }
     }
 
+    /// Whether the owner said that it leaves.
+    #[must_use]
+    pub fn has_owner_left(&self) -> bool {
+        self.watch.as_ref().is_some_and(Watch::has_left)
+    }
+
     /// Takes what a look at the members showed. A look that fails is left out.
     pub fn look(&mut self, now: Duration, beats: &[Beat]) {
         let Some(watch) = &mut self.watch else { return };

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use cluster::jetstream::demands::{DemandError, check};
-use cluster::jetstream::{JetStream, Members, Options};
-use cluster::ledger::{Answer, Beat, End, Request, Standby, State, Status, Timing, Writer};
+use cluster::jetstream::{JetStream, Member, Members, Options};
+use cluster::ledger::{Answer, End, Request, Standby, State, Status, Timing, Writer};
 use cluster::log::{Append, AppendError, Appended, Bounds, Log as _, ReadError, Stored};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -299,14 +299,17 @@ fn members_are_seen_until_their_time_is_over() {
         let ttl = Duration::from_millis(1_000);
         let members = Members::open(client, "members", 1, ttl).await.unwrap();
         assert_eq!(members.look().await.unwrap(), []);
-        members.beat("a", 7).await.unwrap();
-        members.beat("b", 8).await.unwrap();
-        members.beat("a", 7).await.unwrap();
-        let beats = members.look().await.unwrap();
-        assert!(
-            beats.contains(&Beat { nonce: 8, count: 2 }) && beats.contains(&Beat { nonce: 7, count: 3 }),
-            "{beats:?}"
-        );
+        let member = |name: &str, nonce| {
+            let (name, url) = (name.to_owned(), "http://a:7070".to_owned());
+            Member { name, nonce, url, is_leaving: false }
+        };
+        let (a, b) = (member("a", u64::MAX), member("b", 8));
+        for member in [&a, &b, &a] {
+            members.beat(member).await.unwrap();
+        }
+        let mut seen = members.look().await.unwrap();
+        seen.sort_by(|(one, _), (other, _)| one.name.cmp(&other.name));
+        assert_eq!(seen, [(a, 3), (b, 2)]);
         let deadline = Instant::now() + DEADLINE;
         while !members.look().await.unwrap().is_empty() {
             assert!(Instant::now() < deadline);

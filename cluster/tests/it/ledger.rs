@@ -105,6 +105,23 @@ fn rows_that_wait_are_committed_together_and_followed() {
 }
 
 #[test]
+fn an_owner_that_says_that_it_leaves_is_sealed_at_once() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    let mut standby = standby("b", 2);
+    follow(&mut standby, &log, START);
+    let leaves = |nonce| Beat { nonce, count: 1, is_leaving: true };
+    // Another process that leaves is not the owner.
+    standby.look(START, &[Beat { nonce: 1, count: 1, is_leaving: false }, leaves(3)]);
+    follow(&mut standby, &log, START);
+    assert_eq!(standby.status(), Status::Following);
+    standby.look(START, &[leaves(1)]);
+    follow(&mut standby, &log, START + Duration::from_secs(1));
+    assert_eq!((standby.status(), standby.applied()), (Status::Owner, 1));
+}
+
+#[test]
 fn an_owner_that_is_there_is_left_alone_and_one_that_is_gone_is_sealed() {
     let log = Memory::new();
     let mut writer = owner(&log);
@@ -114,7 +131,7 @@ fn an_owner_that_is_there_is_left_alone_and_one_that_is_gone_is_sealed() {
     let mut at = START;
     for count in 0..30 {
         at += Duration::from_secs(1);
-        standby.look(at, &[Beat { nonce: 1, count }]);
+        standby.look(at, &[Beat { nonce: 1, count, is_leaving: false }]);
         follow(&mut standby, &log, at);
         assert_eq!(standby.status(), Status::Following);
     }

@@ -56,6 +56,7 @@ const NEEDS: &[(&str, &str, &str)] = &[
     ("get", "/v1/rules/{name}/findings", "admin"),
     ("post", "/v1/rules/{name}/pause", "admin"),
     ("post", "/v1/rules/{name}/resume", "admin"),
+    ("get", "/v1/cluster", "subscribe"),
     ("get", "/v1/stats", "admin"),
     ("get", "/v1/stats/history", "admin"),
     ("get", "/metrics", "admin"),

@@ -20,8 +20,8 @@ const CLIENTS: u64 = 3;
 const KEPT: u64 = 8;
 
 /// Flips of the small run: of the first bytes, where headers are, and anywhere else.
-const FIRST_BITS: usize = 30;
-const OTHER_BITS: usize = 60;
+const FIRST_BITS: usize = 16;
+const OTHER_BITS: usize = 24;
 
 /// Where a flip was told by the check, the start is looked at for one in so many: it makes the same check.
 const STARTS: usize = 8;

@@ -148,7 +148,7 @@ impl Simulation {
             let turn = ticks + 13 * at as u64;
             if turn.is_multiple_of(60) && node.can_beat(now) {
                 self.beats.retain(|(name, _)| *name != node.name);
-                self.beats.push((node.name, Beat { nonce: node.nonce, count: ticks }));
+                self.beats.push((node.name, Beat { nonce: node.nonce, count: ticks, is_leaving: false }));
             }
             if turn.is_multiple_of(40)
                 && node.can_look(now)
