@@ -44,7 +44,7 @@ const PAGE_BYTES_MIN: u64 = 8 << 20;
 
 impl Config {
     fn cluster_faults(&self) -> Vec<String> {
-        let config::Cluster { nats, system_nats, name, replicas, .. } = &self.cluster;
+        let config::Cluster { nats, system_nats, name, replicas, url, .. } = &self.cluster;
         let mut faults = Vec::new();
         if !self.cluster.is_set() {
             return faults;
@@ -71,6 +71,14 @@ impl Config {
         }
         if ![1, 3, 5].contains(replicas) {
             faults.push(format!("cluster.replicas {replicas} is not 1, 3 or 5"));
+        }
+        if !url.is_empty() && !is_address(url, &[Scheme::HTTP, Scheme::HTTPS]) {
+            // Not shown, as below.
+            faults.push(
+                "cluster.url is not an address such as https://a.example:7070, without a name and a password: \
+                 clients are told it"
+                    .to_owned(),
+            );
         }
         faults
     }
@@ -106,7 +114,7 @@ impl Config {
         }
         faults.extend(self.cluster_faults());
         let config::Telemetry { otlp_endpoint, sample, .. } = &self.telemetry;
-        if !otlp_endpoint.is_empty() && !is_collector(otlp_endpoint) {
+        if !otlp_endpoint.is_empty() && !is_address(otlp_endpoint, &[Scheme::HTTP]) {
             // Not shown: somebody may have put a secret into it.
             faults.push(
                 "telemetry.otlp_endpoint is not an address such as http://127.0.0.1:4318: http, host, and where it is not 80 \
@@ -349,9 +357,9 @@ fn is_host_name(host: &str) -> bool {
 }
 
 /// Whether it names a host that is spoken to over HTTP, and nothing that a request would not have.
-fn is_collector(endpoint: &str) -> bool {
-    endpoint.parse::<Uri>().is_ok_and(|uri| {
+fn is_address(text: &str, schemes: &[Scheme]) -> bool {
+    text.parse::<Uri>().is_ok_and(|uri| {
         let is_named = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
-        uri.scheme() == Some(&Scheme::HTTP) && is_named && uri.query().is_none()
+        uri.scheme().is_some_and(|scheme| schemes.contains(scheme)) && is_named && uri.query().is_none()
     })
 }

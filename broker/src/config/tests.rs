@@ -224,6 +224,27 @@ fn keys_and_tokens_go_together() {
 }
 
 #[test]
+fn the_address_that_clients_are_told_has_no_secret() {
+    let faults = |url: &str| {
+        let cluster = format!("nats = \"nats://a:1\"\nurl = {url:?}");
+        load(&format!("[store]\ndata = \"d\"\n[cluster]\n{cluster}\n"), Vec::new())
+            .map_err(|error| error.faults)
+    };
+    for url in ["", "http://10.0.0.1:7070", "https://a.example/nearcast"] {
+        faults(url).unwrap();
+    }
+    for url in
+        ["a.example:7070", "nats://a:1", "https://", "https://user:secret@a:1", "https://a:1?key=secret"]
+    {
+        let told = faults(url).unwrap_err();
+        assert!(
+            told.len() == 1 && told[0].contains("cluster.url") && !told[0].contains("secret"),
+            "{url}: {told:?}"
+        );
+    }
+}
+
+#[test]
 fn a_collector_is_spoken_to_over_http_and_samples_are_a_share() {
     let faults =
         |toml: &str| load(&format!("[telemetry]\n{toml}\n"), Vec::new()).map_err(|error| error.faults);

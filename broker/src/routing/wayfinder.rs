@@ -6,7 +6,7 @@
 //!
 //! Each area has one question that waits at most, and the question of an area that is gone is withdrawn. A client therefore has as many
 //! questions as `routes.areas_per_client` permits areas, and none is refused. Tenants have turns, and in the turn of a tenant the next of its clients:
-//! for the areas of one subscription, which are laid together. What is told is in force in the order of the shard's commands; until then an
+//! for the areas of one subscription, which are laid together. Answers are in force in the order of the shard's commands; until then an
 //! area lies where it lay.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};

@@ -47,11 +47,16 @@ export interface ClientRoute {
   readonly approximate?: true;
 }
 
-/** A page of the areas along routes of a client. @internal */
-export interface ClientRoutes {
-  readonly routes: readonly ClientRoute[];
-  /** Where the next page begins; absent on the last one. */
-  readonly next?: string;
+/** Asks for all pages of the areas along routes of a client. @internal */
+export async function allRoutes(call: (query: string) => Promise<unknown>): Promise<readonly ClientRoute[]> {
+  const routes: ClientRoute[] = [];
+  let query: string | undefined = "?limit=1000";
+  while (query !== undefined) {
+    const page = (await call(query)) as { readonly routes: readonly ClientRoute[]; readonly next?: string };
+    routes.push(...page.routes);
+    query = page.next === undefined ? undefined : `?limit=1000&after=${encodeURIComponent(page.next)}`;
+  }
+  return routes;
 }
 
 /** The body of a question. @internal */

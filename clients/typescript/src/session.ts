@@ -27,7 +27,7 @@ import { frameProblem } from "./problems.js";
 import { deletePush, getPush, pushKey, putPush, type PushState, type PushSubscriptionDocument } from "./push.js";
 import { liveEvents, type ClientPosition, type Query } from "./queries.js";
 import { Requests } from "./requests.js";
-import { question as routeQuestion, type ClientRoute, type ClientRoutes, type FoundRoute, type RouteOptions } from "./routes.js";
+import { allRoutes, question as routeQuestion, type ClientRoute, type FoundRoute, type RouteOptions } from "./routes.js";
 import { SituationCalls } from "./situations.js";
 import { Subscriptions } from "./subscriptions.js";
 import type { Platform, SocketEnd } from "./socket.js";
@@ -357,15 +357,7 @@ export class Session<P = Properties> extends SituationCalls implements AsyncIter
    * `privacy.round_m` of the broker shows it.
    */
   async routes(client: string = this.client): Promise<readonly ClientRoute[]> {
-    const path = `${clientPath(client)}/routes?limit=1000`;
-    const routes: ClientRoute[] = [];
-    let more: string | undefined = "";
-    while (more !== undefined) {
-      const page = (await this.#http.call("GET", `${path}${more}`)) as ClientRoutes;
-      routes.push(...page.routes);
-      more = page.next === undefined ? undefined : `&after=${encodeURIComponent(page.next)}`;
-    }
-    return routes;
+    return allRoutes((query) => this.#http.call("GET", `${clientPath(client)}/routes${query}`));
   }
 
   /** The best way along the streets from one place to another, by what the broker knows of streets. */

@@ -153,7 +153,7 @@ function whyNot(page: Page, url: string): Promise<void> {
 
 const DESK: Size = { width: 1440, height: 900 };
 const PHONES = { phone: { width: 412, height: 915 }, small: { width: 360, height: 780 } };
-/** Each picture is taken so many seconds after the replay began, in this order. */
+/** Seconds from the beginning of the replay to each picture, in this order. */
 const PICTURES: readonly {
   readonly name: string;
   readonly at_s: number;
