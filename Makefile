@@ -37,7 +37,7 @@ test: web ## Run every test
 		{ apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends \
 			bsdutils curl jq procps swi-prolog-nox mosquitto nats-server; } # what the documents have one type, and the peers of rules and of the load
 	RUST_TEST_THREADS=$${RUST_TEST_THREADS:-$(TEST_THREADS)} $(CARGO) test --workspace --locked
-	@echo "The clients' tests: two programs at a time, each of which reports when it is done; three to four minutes"
+	@echo "The clients' tests: two programs at a time, each of which reports when it is done; some ten minutes"
 	$(MAKE) --jobs 2 --output-sync=target web-test typescript-test python-test contract-test api-test
 
 full-disk-test: web ## Run the broker on disks that are full; needs root, for it mounts disks of 40 and 120 MB

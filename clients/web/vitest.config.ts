@@ -14,8 +14,8 @@ export default mergeConfig(
       expect: { poll: { timeout: 60_000 } },
       // On a machine that others use too, once more; the summary tells which tests took two.
       retry: process.env["CI"] === undefined ? 0 : 1,
-      // Browsers beside each other on two cores wait for each other.
-      fileParallelism: false,
+      // One browser leaves a third of two cores idle; more than two would wait for each other.
+      maxWorkers: 2,
     },
   }),
 );

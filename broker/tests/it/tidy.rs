@@ -3,6 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use figment::Figment;
+use figment::providers::{Format as _, Toml};
+
 /// The repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the broker is a folder of it").to_owned()
@@ -240,6 +243,23 @@ fn unsafe_code_is_where_it_is_said_to_be() {
             let uses = ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern"];
             let found = uses.iter().any(|word| source.text.contains(word));
             assert!(is_allowed || !found, "{}", path.display());
+        }
+    }
+}
+
+/// A target of which the manifest says that it has no tests is not built for them: a test there would never run.
+#[test]
+fn no_test_is_left_out() {
+    for folder in PRODUCT {
+        let manifest = Toml::file(root().join(folder).with_file_name("Cargo.toml"));
+        let manifest: serde_json::Value = Figment::from(manifest).extract().unwrap();
+        let is_tested = |target: &serde_json::Value| target["test"] != false;
+        let programs = manifest["bin"].as_array().is_none_or(|programs| programs.iter().any(is_tested));
+        for Source { path, text } in sources(&root().join(folder)) {
+            let is_program = path == Path::new("main.rs") || path.starts_with("bin");
+            let is_tested = if is_program { programs } else { is_tested(&manifest["lib"]) };
+            let has_tests = ["#[cfg(test)]", "#[test]"].iter().any(|word| text.contains(word));
+            assert!(is_tested || !has_tests, "{folder}/{}", path.display());
         }
     }
 }

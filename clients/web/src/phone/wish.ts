@@ -136,7 +136,7 @@ export class Wish {
       return choice;
     }
     if (!fault.own) return refused(before) ? undefined : before;
-    if (before !== undefined && !refused(before)) return { ...choice, own: before.own, ownOn: before.ownOn };
+    if (before !== undefined && !refused(before)) return { ...choice, own: before.own, ownOn: ownOf(before) !== "" };
     return choice.conditions.length === 0 ? undefined : { ...choice, ownOn: false };
   }
 }

@@ -74,7 +74,7 @@ test("the corridor along a client's way is drawn, its length told, and it follow
   await part.getByText("within 150 m of the client’s way to a place").waitFor();
   await part.getByText(/^1\.5 km, 2 min/).waitFor();
   await expect.poll(() => isDrawn([MIDDLE + 0.005, SOUTH + 0.0008])).toBe(true);
-  expect(await isDrawn([MIDDLE + 0.005, NORTH])).toBe(false);
+  await expect.poll(() => isDrawn([MIDDLE + 0.005, NORTH])).toBe(false);
   await expectAccessible(page, "a client with a way");
   // It leaves its way. From there the best one is along the other street, and by the middle one across.
   await put("ann/position", { coordinates: [WEST, NORTH] });

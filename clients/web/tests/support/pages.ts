@@ -46,9 +46,9 @@ export function launch(flags = ["--use-angle=swiftshader", "--enable-unsafe-swif
   });
 }
 
-/** A new page whose errors are kept: a test asks for them at its end. */
+/** A new page on which nothing moves that need not. Its errors are kept: a test asks for them at its end. */
 export async function newPage(browser: Browser, options: BrowserContextOptions): Promise<{ page: Page; errors: string[] }> {
-  const context = await browser.newContext(options);
+  const context = await browser.newContext({ reducedMotion: "reduce", ...options });
   const page = await context.newPage();
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));

@@ -10,6 +10,8 @@ import type { Props } from "./app.js";
 
 export function Interests({ phone }: Props): JSX.Element {
   const choice = phone.choice.value;
+  // Of two taps in a row, the second comes before the page shows what the first did.
+  const chosen = (): Choice => phone.choice.peek();
   const interests = phone.world.value?.settings.interests ?? [];
   return (
     <section aria-labelledby="interests">
@@ -18,7 +20,7 @@ export function Interests({ phone }: Props): JSX.Element {
         <button
           type="button"
           aria-pressed={isEverything(choice) && !choice.ownOn}
-          onClick={() => phone.choose({ ...EVERYTHING, own: choice.own })}
+          onClick={() => phone.choose({ ...EVERYTHING, own: chosen().own })}
         >
           Everything
         </button>
@@ -27,12 +29,12 @@ export function Interests({ phone }: Props): JSX.Element {
             key={where}
             type="button"
             aria-pressed={choice.conditions.includes(where)}
-            onClick={() => phone.choose(toggled(choice, where))}
+            onClick={() => phone.choose(toggled(chosen(), where))}
           >
             <bdi>{label}</bdi>
           </button>
         ))}
-        <button type="button" aria-pressed={choice.ownOn} onClick={() => phone.choose({ ...choice, ownOn: !choice.ownOn })}>
+        <button type="button" aria-pressed={choice.ownOn} onClick={() => phone.choose({ ...chosen(), ownOn: !chosen().ownOn })}>
           Own condition
         </button>
       </div>
@@ -62,9 +64,8 @@ function summary(choice: Choice, interests: readonly Interest[]): string {
 }
 
 function OwnCondition({ phone }: Props): JSX.Element {
-  const choice = phone.choice.value;
-  const draft = useSignal(choice.own);
-  const use = (): void => phone.choose({ ...choice, own: draft.value.trim() });
+  const draft = useSignal(phone.choice.peek().own);
+  const use = (): void => phone.choose({ ...phone.choice.peek(), own: draft.value.trim() });
   return (
     <div class="own">
       <label for="own">Condition</label>
