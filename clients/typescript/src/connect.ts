@@ -11,8 +11,11 @@ import type { Platform } from "./socket.js";
 import type { TokenSource } from "./tokens.js";
 
 export interface ConnectOptions {
-  /** Of the broker: `http`, `https`, `ws` or `wss`, with a path where a proxy has put it at one. */
-  readonly url: string | URL;
+  /**
+   * Of the broker: `http`, `https`, `ws` or `wss`, with a path where a proxy has put it at one. Of a cluster, those of its brokers: where one
+   * does not answer, or is a standby, the next one is asked.
+   */
+  readonly url: string | URL | readonly (string | URL)[];
   /** The client's name. */
   readonly client: string;
   /** A JSON Web Token, or what gets one: asked before each connection, and a minute before the one in use ends. */

@@ -1,5 +1,6 @@
 // The broker's calls over HTTP.
 
+import type { Addresses } from "./addresses.js";
 import type { Coordinates } from "./areas.js";
 import type { Clock } from "./clock.js";
 import type { Checkpoint } from "./messages.js";
@@ -119,30 +120,26 @@ interface Answer {
   readonly body: unknown;
 }
 
-const ADDRESS = /^https?:\/\/[^/?#]+[^?#]*$/;
+/** Whether a call that failed so was not carried out, or may be carried out twice: then it is made at the next address. */
+function isForAnother(error: unknown, method: string): boolean {
+  if (error instanceof ProblemError) return error.code === "recovering" || error.code === "stopping";
+  return error instanceof ConnectionError && method !== "POST";
+}
 
 export class Http {
-  /** Without a slash at its end. */
-  readonly #base: string;
+  readonly addresses: Addresses;
   readonly #tokens: Tokens;
   readonly #options: HttpOptions;
 
-  /** @param url of the broker: http, https, ws or wss, with a path where a proxy has put it at one */
-  constructor(url: string | URL, tokens: Tokens, options: HttpOptions) {
-    const base = String(url).replace(/^ws/, "http").replace(/\/+$/, "");
-    if (!ADDRESS.test(base)) {
-      const meant = `http://${String(url)}`;
-      const hint = !String(url).includes("://") && ADDRESS.test(meant) ? ` (is ${meant} meant?)` : "";
-      throw new TypeError(`the url of a broker begins with http://, https://, ws:// or wss:// and has no query: ${String(url)}${hint}`);
-    }
-    this.#base = base;
+  constructor(addresses: Addresses, tokens: Tokens, options: HttpOptions) {
+    this.addresses = addresses;
     this.#tokens = tokens;
     this.#options = options;
   }
 
   socketUrl(client: string, resume: Checkpoint | undefined): string {
     const query = resume === undefined ? "" : `?resume=${encodeURIComponent(`${resume.epoch}:${resume.offset}`)}`;
-    return `${this.#base.replace(/^http/, "ws")}${clientPath(client)}/ws${query}`;
+    return `${this.addresses.current.replace(/^http/, "ws")}${clientPath(client)}/ws${query}`;
   }
 
   /** Why a WebSocket of this client's is refused, asked in a way whose answer can be seen; `undefined` where it is not, or nobody is there. */
@@ -161,13 +158,23 @@ export class Http {
     return (await this.answer(method, path, call)).body;
   }
 
-  /** As `call`, with the status of the answer. */
+  /** As `call`, with the status of the answer. A broker that is away, or a standby, is left for the next address. */
   async answer(method: string, path: string, call: Call = {}): Promise<Answer> {
-    try {
-      return await this.#once(method, path, call, await this.#token(() => this.#tokens.current()));
-    } catch (error) {
-      if (!(error instanceof ProblemError && error.code === "token-expired" && this.#tokens.renewable)) throw error;
-      return this.#once(method, path, call, await this.#token(() => this.#tokens.fresh()));
+    let token = await this.#token(() => this.#tokens.current());
+    for (let [others, renewed] = [this.addresses.count - 1, false]; ;) {
+      const address = this.addresses.current;
+      try {
+        return await this.#once(address, method, path, call, token);
+      } catch (error) {
+        if (!renewed && error instanceof ProblemError && error.code === "token-expired" && this.#tokens.renewable) {
+          renewed = true;
+          token = await this.#token(() => this.#tokens.fresh());
+          continue;
+        }
+        if (isForAnother(error, "GET") || error instanceof Timeout) this.addresses.leave(address);
+        if (others === 0 || !isForAnother(error, method)) throw error;
+        others -= 1;
+      }
     }
   }
 
@@ -179,7 +186,13 @@ export class Http {
     }
   }
 
-  async #once(method: string, path: string, { body, contentType, signal }: Call, token: string | undefined): Promise<Answer> {
+  async #once(
+    address: string,
+    method: string,
+    path: string,
+    { body, contentType, signal }: Call,
+    token: string | undefined,
+  ): Promise<Answer> {
     const { clock, timeout_s } = this.#options;
     const headers: Record<string, string> = {};
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
@@ -200,7 +213,7 @@ export class Http {
       giveUp(new Timeout(`the broker has not answered for ${timeout_s} s`));
     }, timeout_s * 1000);
     try {
-      const answer = await this.#options.fetch(this.#base + path, {
+      const answer = await this.#options.fetch(address + path, {
         method,
         headers,
         signal: stop.signal,

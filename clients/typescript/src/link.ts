@@ -74,6 +74,8 @@ export class Link {
   /** Comes back at once: the session itself has dropped the connection. */
   #renewing = false;
   #heard_ms = 0;
+  /** Connections in a row that were never ready. */
+  #failures = 0;
   /** The timer of a wake that waits for its answer. */
   #waking: unknown;
   #lastProblem: ProblemError | undefined;
@@ -112,7 +114,7 @@ export class Link {
       }
       // Should the broker not be there when it said, the waits begin anew with short ones.
       if (ending.retry_ms !== undefined) this.#backoff.reset();
-      const retry_ms = this.#renewing ? 0 : (ending.retry_ms ?? this.#backoff.next(ending.retry_after_s));
+      const retry_ms = this.#renewing || this.#goesOn() ? 0 : (ending.retry_ms ?? this.#backoff.next(ending.retry_after_s));
       this.#renewing = false;
       this.#handlers.changed({ state: "lost", error: ending.error, retry_ms });
       await this.#pause.wait(retry_ms);
@@ -177,6 +179,11 @@ export class Link {
     this.#pause.wake();
   }
 
+  /** Whether there is an address that was not tried since a connection was ready. */
+  #goesOn(): boolean {
+    return this.#failures % this.#http.addresses.count !== 0;
+  }
+
   /** One connection from its beginning to its end. */
   async #connection(): Promise<Ending> {
     try {
@@ -191,6 +198,8 @@ export class Link {
       return { error: new ConnectionError("no token could be had", { cause }), final: false };
     }
     if (this.#closing) return forGood(new Closed("closed"));
+    const address = this.#http.addresses.current;
+    this.#failures += 1;
     let end: SocketEnd;
     try {
       end = await this.#conversation(token);
@@ -198,6 +207,7 @@ export class Link {
       return forGood(new ConnectionError("the platform refuses to connect: is the token one?", { cause }));
     }
     const refused = end.refused ?? (end.hidden === true ? await this.#http.refusal(this.#options.client) : undefined);
+    if (this.#failures > 0) this.#http.addresses.leave(address);
     return refused === undefined ? this.#brokenOff(end) : this.#refused(refused);
   }
 
@@ -220,6 +230,7 @@ export class Link {
             else if (frame.kind === "ready") {
               clock.clearTimeout(handshake);
               ready_ms = clock.now();
+              this.#failures = 0;
               unwatch = this.#watch();
               this.#ready = true;
               this.#handlers.ready(frame);

@@ -1,5 +1,6 @@
 // The session: what an application has of a broker.
 
+import { Addresses } from "./addresses.js";
 import type { Coordinates } from "./areas.js";
 import { Batcher, type BatchOptions, type MoveReport, type NamedPosition, type PublishReport } from "./batches.js";
 import type { Clock, Random } from "./clock.js";
@@ -94,7 +95,7 @@ export class Session<P = Properties> extends SituationCalls implements AsyncIter
   constructor(platform: Platform, options: SessionOptions) {
     const { clock, client } = options;
     const tokens = new Tokens(options.token, clock);
-    const http = new Http(options.url, tokens, { fetch: options.fetch, clock, timeout_s: options.httpTimeout_s ?? 30 });
+    const http = new Http(new Addresses(options.url), tokens, { fetch: options.fetch, clock, timeout_s: options.httpTimeout_s ?? 30 });
     super(http);
     this.client = client;
     this.#options = options;

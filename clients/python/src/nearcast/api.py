@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import uuid
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -16,7 +16,7 @@ from .areas import Position
 from .batches import BATCH, Batches, Outcome, chunks, chunks_as_they_come
 from .conditions import Condition
 from .documents import Deliveries, Explanation
-from .endpoint import Endpoint, segment
+from .endpoint import Endpoints, segment
 from .errors import ProblemError, TimedOutError, UnreachableError
 from .events import Feature
 from .options import Options
@@ -34,33 +34,40 @@ from .version import USER_AGENT
 
 TIMEOUT_S = 60.0
 """So long an answer may take; a batch is held back by a broker that has much to do."""
+_NOT_CARRIED_OUT = ("recovering", "stopping")
+"""Refusals of a broker that carries out nothing, of which a standby is one."""
 
 
 class Api(SituationCalls):
     """The broker's HTTP calls. Use it as an async context manager, or call `close` at the end."""
 
     def __init__(
-        self, url: str, *, token: str | TokenProvider | None = None, tls: ssl.SSLContext | None = None
+        self,
+        url: str | Sequence[str],
+        *,
+        token: str | TokenProvider | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         """Makes one; nothing is sent yet.
 
         Args:
-            url: Where the broker is: `http://..`, `https://..`, `ws://..` or `wss://..`
+            url: Where the broker is: `http://..`, `https://..`, `ws://..` or `wss://..`. For a cluster, where its brokers are: a call that one
+                did not carry out is made at the next.
             token: A JSON Web Token, or what makes one.
             tls: How a broker's certificate is checked, where it is not as the system does.
         """
         options = Options(tls=tls)
-        self._set_up(Endpoint.of(url), Tokens(token, options.clock), options)
+        self._set_up(Endpoints(url), Tokens(token, options.clock), options)
 
     @classmethod
-    def of(cls, endpoint: Endpoint, tokens: Tokens, options: Options) -> Api:
+    def of(cls, endpoints: Endpoints, tokens: Tokens, options: Options) -> Api:
         """The one of a session, which shares its tokens."""
         api = cls.__new__(cls)
-        api._set_up(endpoint, tokens, options)
+        api._set_up(endpoints, tokens, options)
         return api
 
-    def _set_up(self, endpoint: Endpoint, tokens: Tokens, options: Options) -> None:
-        self._endpoint = endpoint
+    def _set_up(self, endpoints: Endpoints, tokens: Tokens, options: Options) -> None:
+        self._endpoints = endpoints
         self._tokens = tokens
         self._options = options
         self._http: httpx.AsyncClient | None = None
@@ -330,28 +337,43 @@ class Api(SituationCalls):
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
         headers = {"content-type": "application/json", **(headers or {})} if body is not None else {}
-        answer = await self._send(method, path, body, headers, await self._tokens.current())
+        others = len(self._endpoints) - 1
+        while True:
+            endpoint = self._endpoints.current
+            try:
+                return await self._renewing(method, endpoint.http + path, body, headers)
+            except (ProblemError, UnreachableError, TimedOutError) as error:
+                is_elsewhere = not isinstance(error, ProblemError) or error.problem.code in _NOT_CARRIED_OUT
+                if is_elsewhere:
+                    self._endpoints.leave(endpoint)
+                is_safe = isinstance(error, ProblemError) or (isinstance(error, UnreachableError) and method != "POST")
+                if not (is_elsewhere and is_safe and others):
+                    raise
+                others -= 1
+
+    async def _renewing(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> httpx.Response:
+        answer = await self._send(method, url, body, headers, await self._tokens.current())
         problem = _problem(answer)
         if problem is not None and problem.code == "token-expired" and self._tokens.renewable:
-            answer = await self._send(method, path, body, headers, await self._tokens.fresh())
+            answer = await self._send(method, url, body, headers, await self._tokens.fresh())
             problem = _problem(answer)
         if problem is not None:
             raise ProblemError(problem)
         return answer
 
     async def _send(
-        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], token: str | None
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], token: str | None
     ) -> httpx.Response:
         if self._http is None:
             self._http = httpx.AsyncClient(
                 headers={"user-agent": USER_AGENT},
-                verify=self._endpoint.tls(self._options.tls) or False,
+                verify=self._endpoints.tls(self._options.tls) or False,
                 timeout=TIMEOUT_S,
             )
         if token is not None:
             headers = {**headers, "authorization": f"Bearer {token}"}
         try:
-            return await self._http.request(method, self._endpoint.http + path, content=body, headers=headers)
+            return await self._http.request(method, url, content=body, headers=headers)
         except httpx.TimeoutException as error:
             raise TimedOutError(f"no answer within {TIMEOUT_S:g} s") from error
         except httpx.TransportError as error:

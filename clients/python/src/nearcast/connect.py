@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import ssl
+from collections.abc import Sequence
 from typing import Literal
 
 from .backoff import Backoff
@@ -15,7 +16,7 @@ from .tokens import TokenProvider
 
 
 def connect(
-    url: str,
+    url: str | Sequence[str],
     client: str,
     *,
     token: str | TokenProvider | None = None,
@@ -33,7 +34,8 @@ def connect(
     """Connects a client: `async with connect(..) as session`, or `session = await connect(..)` and `await session.close()`.
 
     Args:
-        url: Where the broker is: `http://..`, `https://..`, `ws://..` or `wss://..`
+        url: Where the broker is: `http://..`, `https://..`, `ws://..` or `wss://..`. For a cluster, where its brokers are: where one does not
+            answer, or is a standby, the next one is asked.
         client: The client's name.
         token: A JSON Web Token, or what makes one: it is asked before each connection, and a minute before the last one ends.
         resume: Where another process came to: its `Session.checkpoint`.
@@ -52,7 +54,7 @@ def connect(
         ProblemError: The broker refuses this client.
         ClosedError: The same, a moment later.
         TimedOutError: There is no connection in time; `__cause__` is why the last attempt failed.
-        ValueError: `url` is none.
+        ValueError: `url` is none, or has none.
     """
     options = Options(
         acknowledge=acknowledge,

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from .acks import Acknowledgements
 from .clock import within
-from .endpoint import Endpoint, segment
+from .endpoint import Endpoints, segment
 from .errors import ClosedError, NearcastError, ProblemError, TimedOutError, UnreachableError
 from .inbox import Inbox
 from .link import OPEN_TIMEOUT_S, Link
@@ -39,9 +39,10 @@ STATES_KEPT = 64
 class Conversation:
     """The connections of a session, one after the other."""
 
-    def __init__(self, endpoint: Endpoint, client: str, tokens: Tokens, options: Options) -> None:
-        self._url = f"{endpoint.ws}/v1/clients/{segment(client)}/ws"
-        self._tls = endpoint.tls(options.tls)
+    def __init__(self, endpoints: Endpoints, client: str, tokens: Tokens, options: Options) -> None:
+        self._endpoints = endpoints
+        self._path = f"/v1/clients/{segment(client)}/ws"
+        self._tls = endpoints.tls(options.tls)
         self._tokens = tokens
         self._options = options
         self._clock = options.clock
@@ -151,16 +152,21 @@ class Conversation:
         while self._closing is None:
             attempts += 1
             self._tell(Connecting(attempts))
+            endpoint = self._endpoints.current
             ready_s, error = await self._connection()
             self._lost = error
             if self._final(error):
                 self._end(error)
                 return
-            if ready_s is not None:
+            if ready_s is None:
+                self._endpoints.leave(endpoint)
+            else:
                 attempts = 0
                 if ready_s >= self._options.backoff.steady_s:
                     failures = 0
-            if self._retry_s is None:
+            if attempts % len(self._endpoints):
+                delay_s = 0.0  # The next address was not tried since the last connection.
+            elif self._retry_s is None:
                 delay_s = self._options.backoff.delay_s(failures, self._options.chance)
                 if isinstance(error, ProblemError):
                     delay_s = max(delay_s, error.problem.retry_after_s or 0)
@@ -210,7 +216,9 @@ class Conversation:
         token = await self._token()
         received = self.inbox.received
         query = f"?resume={quote(received.epoch, safe='')}:{received.offset}" if received else ""
-        self._link = await Link.open(self._url + query, token, self._tls)
+        endpoint = self._endpoints.current
+        tls = self._tls if endpoint.has_tls else None
+        self._link = await Link.open(endpoint.ws + self._path + query, token, tls)
         return self._link
 
     async def _token(self) -> str | None:

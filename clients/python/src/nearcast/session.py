@@ -15,7 +15,7 @@ from .clock import within
 from .conditions import Condition
 from .conversation import Conversation
 from .documents import Deliveries, Explanation
-from .endpoint import Endpoint
+from .endpoint import Endpoints
 from .errors import NearcastError, QueueFullError
 from .events import Feature
 from .follow import Fix, Throttle, TrackPoint, follow, great_circle_m, planar_m
@@ -43,12 +43,12 @@ class Session:
     raise `ProblemError` where the broker refuses, and `ClosedError` once the session is over.
     """
 
-    def __init__(self, endpoint: Endpoint, client: str, tokens: Tokens, options: Options) -> None:
+    def __init__(self, endpoints: Endpoints, client: str, tokens: Tokens, options: Options) -> None:
         self.client = client
         self._options = options
-        self.api = Api.of(endpoint, tokens, options)
+        self.api = Api.of(endpoints, tokens, options)
         """The calls that go over HTTP, with the same token."""
-        self._conversation = Conversation(endpoint, client, tokens, options)
+        self._conversation = Conversation(endpoints, client, tokens, options)
         self._window = asyncio.Semaphore(options.queue)
 
     # Receiving.
@@ -417,8 +417,10 @@ class Session:
 class Connect:
     """A session on its way: `async with connect(..) as session`, or `session = await connect(..)`."""
 
-    def __init__(self, url: str, client: str, token: str | TokenProvider | None, options: Options) -> None:
-        self._endpoint = Endpoint.of(url)
+    def __init__(
+        self, url: str | Sequence[str], client: str, token: str | TokenProvider | None, options: Options
+    ) -> None:
+        self._endpoints = Endpoints(url)
         self._client = client
         self._token = token
         self._options = options
@@ -428,7 +430,7 @@ class Connect:
         return self._connected().__await__()
 
     async def _connected(self) -> Session:
-        session = Session(self._endpoint, self._client, Tokens(self._token, self._options.clock), self._options)
+        session = Session(self._endpoints, self._client, Tokens(self._token, self._options.clock), self._options)
         try:
             await session.until_ready()
         except BaseException:

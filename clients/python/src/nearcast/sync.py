@@ -291,7 +291,7 @@ class Api(SyncSituationCalls):
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         *,
         token: str | Callable[[], str] | None = None,
         tls: ssl.SSLContext | None = None,
@@ -430,7 +430,7 @@ class Api(SyncSituationCalls):
 
 
 def connect(
-    url: str,
+    url: str | Sequence[str],
     client: str,
     *,
     token: str | Callable[[], str] | None = None,

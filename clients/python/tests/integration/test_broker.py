@@ -259,7 +259,7 @@ async def test_a_call_whose_token_has_ended_is_made_again_with_the_next(
     ends = iter([clock.time() - 120, clock.time() + 600])
     tokens = nearcast.tokens.Tokens(lambda: keys.token("ann", "publish", next(ends)), late)
     options = nearcast.options.Options(clock=late)
-    api = nearcast.Api.of(nearcast.endpoint.Endpoint.of(broker.url), tokens, options)
+    api = nearcast.Api.of(nearcast.endpoint.Endpoints(broker.url), tokens, options)
     await api.publish(event(HERE))
     await api.close()
 

@@ -1,5 +1,6 @@
 // The calls for checks, rule sets and group definitions, without a broker.
 
+import { Addresses } from "../../src/addresses.js";
 import { Http } from "../../src/http.js";
 import { SituationCalls } from "../../src/situations.js";
 import { Tokens } from "../../src/tokens.js";
@@ -18,7 +19,7 @@ export function scripted(status: number, body: unknown): { calls: Calls; asked: 
   };
   const clock = new FakeClock();
   return {
-    calls: new Calls(new Http("http://broker.example", new Tokens(undefined, clock), { fetch, clock, timeout_s: 30 })),
+    calls: new Calls(new Http(new Addresses("http://broker.example"), new Tokens(undefined, clock), { fetch, clock, timeout_s: 30 })),
     asked,
     bodies,
   };

@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 
 import { BatchError, ProblemError, Timeout, type PublishReport } from "nearcast";
 import { Batcher } from "../../src/batches.js";
+import { Addresses } from "../../src/addresses.js";
 import { Http } from "../../src/http.js";
 import { Tokens, type TokenSource } from "../../src/tokens.js";
 import { FakeClock } from "../support/clock.js";
@@ -39,7 +40,7 @@ class Scripted {
 }
 
 function http(scripted: Scripted, clock: FakeClock, token?: TokenSource): Http {
-  return new Http("ws://broker.example/base/", new Tokens(token, clock), { fetch: scripted.fetch, clock, timeout_s: 30 });
+  return new Http(new Addresses("ws://broker.example/base/"), new Tokens(token, clock), { fetch: scripted.fetch, clock, timeout_s: 30 });
 }
 
 /** Moves the clock on until a promise is done. */
