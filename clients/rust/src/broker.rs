@@ -39,7 +39,7 @@ impl Broker {
     /// The broker at this URL: `http`, `https`, `ws` or `wss`. Options come behind it, and [`BrokerBuilder::open`].
     pub fn builder(url: impl Into<String>) -> BrokerBuilder {
         BrokerBuilder {
-            url: url.into(),
+            urls: vec![url.into()],
             token: Source::None,
             request_timeout: Duration::from_secs(30),
             roots_pem: Vec::new(),
@@ -247,7 +247,7 @@ impl Broker {
 #[derive(Clone, Debug)]
 #[must_use = "it is of use when it is opened"]
 pub struct BrokerBuilder {
-    url: String,
+    urls: Vec<String>,
     token: Source,
     request_timeout: Duration,
     roots_pem: Vec<Vec<u8>>,
@@ -255,6 +255,13 @@ pub struct BrokerBuilder {
 }
 
 impl BrokerBuilder {
+    /// Adds the URL of another broker of the cluster. Where the one in use does not answer, or is a standby, the next one is asked; a call that
+    /// may have been carried out is repeated there only where that changes nothing, so no publish is.
+    pub fn address(mut self, url: impl Into<String>) -> Self {
+        self.urls.push(url.into());
+        self
+    }
+
     /// Sets a JSON Web Token that the calls have with them.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = Source::Fixed(token.into());
@@ -297,7 +304,7 @@ impl BrokerBuilder {
     /// [`Error::Invalid`] for a URL or a certificate that is none.
     pub fn open(self) -> Result<Broker, Error> {
         let tokens = Tokens::new(self.token, self.chance.clone());
-        let http = Http::new(&self.url, &self.roots_pem, tokens, self.request_timeout)?;
+        let http = Http::new(&self.urls, &self.roots_pem, tokens, self.request_timeout)?;
         Ok(Broker { http: Arc::new(http), chance: self.chance })
     }
 }

@@ -77,6 +77,13 @@ pub struct Connect {
 }
 
 impl Connect {
+    /// Adds the URL of another broker of the cluster. Where the one in use does not answer, or is a standby, the next one is asked, without a
+    /// wait until each was tried.
+    pub fn address(mut self, url: impl Into<String>) -> Self {
+        self.broker = self.broker.address(url);
+        self
+    }
+
     /// Sets a JSON Web Token that the session opens with.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.broker = self.broker.token(token);

@@ -16,7 +16,7 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::{Checkpoint, Error, problem, token::Tokens};
+use crate::{Checkpoint, Error, addresses::Addresses, problem, token::Tokens};
 
 /// A WebSocket to the broker.
 pub(crate) type Socket = WebSocketStream<reqwest::Upgraded>;
@@ -28,8 +28,7 @@ const PROBLEM_MAX: usize = 1 << 20;
 
 pub(crate) struct Http {
     client: reqwest::Client,
-    /// URL of the broker without a slash at its end.
-    base: String,
+    pub(crate) addresses: Addresses,
     pub(crate) tokens: Tokens,
     timeout: Duration,
 }
@@ -37,50 +36,32 @@ pub(crate) struct Http {
 /// Leaves out the tokens.
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Http").field(&self.base).finish()
+        f.debug_tuple("Http").field(&self.addresses).finish()
     }
 }
 
 impl Http {
-    /// `url` is that of the broker: http, https, ws or wss, with a path where a proxy has put it at one.
     pub(crate) fn new(
-        url: &str,
+        urls: &[String],
         roots_pem: &[Vec<u8>],
         tokens: Tokens,
         timeout: Duration,
     ) -> Result<Self, Error> {
-        let base = match url.strip_prefix("ws") {
-            Some(rest) => format!("http{rest}"),
-            None => url.to_owned(),
-        };
-        let base = base.trim_end_matches('/').to_owned();
-        let parsed = reqwest::Url::parse(&base).ok();
-        if parsed.as_ref().is_some_and(|parsed| !parsed.username().is_empty() || parsed.password().is_some())
-        {
-            let what = "the url of a broker has no user and no password in it: who one is a token says";
-            return Err(Error::Invalid(what.to_owned()));
-        }
-        if !parsed.as_ref().is_some_and(is_address) {
-            let meant = format!("http://{url}");
-            let guessed = !url.contains("://") && reqwest::Url::parse(&meant).as_ref().is_ok_and(is_address);
-            let hint = if guessed { format!(" (is {meant} meant?)") } else { String::new() };
-            return Err(Error::Invalid(format!(
-                "the url of a broker begins with http://, https://, ws:// or wss:// and has no query: {url}{hint}"
-            )));
-        }
+        let addresses = Addresses::new(urls)?;
         // Whom the machine trusts is asked only where somebody has to be trusted: that reads many files.
-        let tls = tls(base.starts_with("https"), roots_pem)?;
+        let tls = tls(addresses.all.iter().any(|address| address.starts_with("https")), roots_pem)?;
         // A broker sends nobody elsewhere: what is sent here is for it alone.
         let builder = reqwest::Client::builder().http1_only().no_proxy().tcp_nodelay(true);
         let builder = builder.redirect(reqwest::redirect::Policy::none());
         let client = builder.use_preconfigured_tls(tls).build();
         let client = client.map_err(|fault| Error::Invalid(format!("no client for HTTP: {fault}")))?;
-        Ok(Self { client, base, tokens, timeout })
+        Ok(Self { client, addresses, tokens, timeout })
     }
 
     /// Opens a WebSocket for a client, that goes on behind a place.
     pub(crate) async fn socket(
         &self,
+        address: &str,
         client: &str,
         resume: Option<&Checkpoint>,
         token: Option<&str>,
@@ -89,7 +70,7 @@ impl Http {
         let query = resume.map(|resume| format!("?resume={}", encoded(&resume.to_string())));
         let mut request = self
             .client
-            .get(format!("{}{}/ws{}", self.base, client_path(client), query.unwrap_or_default()))
+            .get(format!("{address}{}/ws{}", client_path(client), query.unwrap_or_default()))
             .header(CONNECTION, "Upgrade")
             .header(UPGRADE, "websocket")
             .header("Sec-WebSocket-Version", "13")
@@ -110,29 +91,50 @@ impl Http {
         Ok(WebSocketStream::from_raw_socket(upgraded, Role::Client, None).await)
     }
 
-    /// Carries out a call and returns what it answers. A token that has just ended is asked for again, once.
+    /// Carries out a call and returns what it answers. A token that has just ended is asked for again, once. A broker that
+    /// is away, or a standby, is left for the next address.
     pub(crate) async fn call(
         &self,
         method: Method,
         path: &str,
         body: Option<Body>,
     ) -> Result<Vec<u8>, Error> {
-        match self.once(method.clone(), path, body.clone(), self.tokens.current().await?).await {
-            Err(error) if error.code() == Some("token-expired") && self.tokens.renewable() => {
-                self.once(method, path, body, self.tokens.fresh().await?).await
+        let mut token = self.tokens.current().await?;
+        let mut is_renewed = false;
+        let mut others = self.addresses.all.len() - 1;
+        loop {
+            let at = self.addresses.current();
+            let url = format!("{}{path}", self.addresses.all[at]);
+            let error = match self.once(method.clone(), url, body.clone(), token.clone()).await {
+                Err(error) => error,
+                done => return done,
+            };
+            let is_refused = matches!(error.code(), Some("recovering" | "stopping"));
+            let is_away = matches!(error, Error::Connection { .. });
+            if !is_renewed && error.code() == Some("token-expired") && self.tokens.renewable() {
+                is_renewed = true;
+                token = self.tokens.fresh().await?;
+                continue;
             }
-            done => done,
+            if is_refused || is_away || matches!(error, Error::Timeout { .. }) {
+                self.addresses.leave(at);
+            }
+            // What may have been carried out is repeated where that changes nothing.
+            if others == 0 || !(is_refused || is_away && method != Method::POST) {
+                return Err(error);
+            }
+            others -= 1;
         }
     }
 
     async fn once(
         &self,
         method: Method,
-        path: &str,
+        url: String,
         body: Option<Body>,
         token: Option<String>,
     ) -> Result<Vec<u8>, Error> {
-        let mut request = self.client.request(method, format!("{}{path}", self.base));
+        let mut request = self.client.request(method, url);
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, bearer(&token)?);
         }
@@ -149,10 +151,6 @@ impl Http {
         let timeout = Error::Timeout { what: "an answer of the broker", limit: self.timeout, source: None };
         tokio::time::timeout(self.timeout, answer).await.map_err(|_| timeout)?
     }
-}
-
-fn is_address(url: &reqwest::Url) -> bool {
-    matches!(url.scheme(), "http" | "https") && url.query().is_none() && url.fragment().is_none()
 }
 
 /// Body of a request. It is copied when a request is made again.

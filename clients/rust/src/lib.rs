@@ -1,7 +1,8 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
-pub mod area;
+pub mod addresses;
+mod area;
 mod backoff;
 pub mod batch;
 pub mod broker;

@@ -105,16 +105,22 @@ impl Link {
     /// Connects, and again and again until the session is closed or there is no point in it.
     pub(crate) async fn run(self: Arc<Self>, mut backoff: Backoff) {
         let mut end = self.end.subscribe();
+        // Connections in a row that were never ready.
+        let mut failures = 0;
         loop {
             self.state().change(Connection::Connecting);
-            let ending = self.connection(&mut backoff, &mut end).await;
+            let ending = self.connection(&mut backoff, &mut failures, &mut end).await;
             let open = *end.borrow_and_update() == End::Open;
             if ending.last || !open {
                 self.state().end(open.then_some(ending.error));
                 self.answered.notify_waiters();
                 return;
             }
-            let retry_in = ending.retry_in.unwrap_or_else(|| backoff.next(ending.error.retry_after()));
+            let retry_in = if failures % self.broker.http.addresses.all.len() == 0 {
+                ending.retry_in.unwrap_or_else(|| backoff.next(ending.error.retry_after()))
+            } else {
+                Duration::ZERO
+            };
             self.state().change(Connection::Lost { error: ending.error, retry_in });
             tokio::select! {
                 () = sleep(retry_in) => {}
@@ -125,23 +131,35 @@ impl Link {
     }
 
     /// One connection from its beginning to its end.
-    async fn connection(&self, backoff: &mut Backoff, end: &mut watch::Receiver<End>) -> Ending {
+    async fn connection(
+        &self,
+        backoff: &mut Backoff,
+        failures: &mut usize,
+        end: &mut watch::Receiver<End>,
+    ) -> Ending {
         let closed = Ending { error: Error::closed("by the application"), last: true, retry_in: None };
         if *end.borrow_and_update() != End::Open {
             return closed;
         }
         let resume = self.state().inbox.received.clone();
-        let opening = timeout(self.limits.handshake, self.open(resume.as_ref()));
+        let at = self.broker.http.addresses.current();
+        let opening = timeout(self.limits.handshake, self.open(at, resume.as_ref()));
         let opened = tokio::select! {
             opened = opening => opened,
             _ = end.changed() => return closed,
         };
         let late = || Err(Error::broken("the broker was not ready in time"));
-        let (socket, epoch) = match opened.unwrap_or_else(|_| late()) {
+        let opened = opened.unwrap_or_else(|_| late());
+        if !matches!(opened, Ok(Opened::Ready(..))) {
+            self.broker.http.addresses.leave(at);
+            *failures += 1;
+        }
+        let (socket, epoch) = match opened {
             Ok(Opened::Ready(socket, epoch)) => (socket, epoch),
             Ok(Opened::Closed(close, problem)) => return self.closed_by_broker(close, problem),
             Err(error) => return self.refused(error),
         };
+        *failures = 0;
         let began = Instant::now();
         let (mut sink, mut stream) = socket.split();
         let mut cut = end.clone();
@@ -163,9 +181,10 @@ impl Link {
     }
 
     /// Opens a connection and waits until it is ready, which it tells the state.
-    async fn open(&self, resume: Option<&Checkpoint>) -> Result<Opened, Error> {
-        let token = self.broker.http.tokens.fresh().await?;
-        let mut socket = self.broker.http.socket(&self.client, resume, token.as_deref()).await?;
+    async fn open(&self, at: usize, resume: Option<&Checkpoint>) -> Result<Opened, Error> {
+        let http = &self.broker.http;
+        let token = http.tokens.fresh().await?;
+        let mut socket = http.socket(&http.addresses.all[at], &self.client, resume, token.as_deref()).await?;
         let none: Arc<str> = "".into();
         let mut problem = None;
         loop {

@@ -1,5 +1,6 @@
 //! The client against the contract's vectors, against scripted servers, and against a started broker.
 
+mod addresses;
 mod broker;
 mod checks;
 mod connection;
