@@ -42,8 +42,14 @@ const JAMS: usize = 20_000;
 /// Bytes that are read at once.
 const BATCH_BYTES: usize = 262_144;
 
+/// Frames and bytes that may wait to be read: what is live comes at once when a watch begins. Texts of live events are those of the live events.
+const WAITING: (usize, usize) = (4 * JAMS, 128 << 20);
+
 /// How long to wait before something that the broker refused is tried again.
 const RETRY: Duration = Duration::from_secs(1);
+
+/// How long a watch that has lost something goes on before it reads anew what is live.
+const ANEW: Duration = Duration::from_secs(10);
 
 /// What the watch needs of the broker.
 pub(crate) struct Means {
@@ -68,7 +74,9 @@ struct Watch {
     means: Arc<Means>,
     tenant: Arc<str>,
     jams: HashMap<ObjectHash, Jam>,
-    /// The arcs that are slow as they are in force, and since when.
+    /// Whether arcs may be slow that are not in force, or the other way round.
+    is_changed: bool,
+    /// The arcs that are slow as they are in force, and when that was looked at last.
     in_force: (BTreeSet<u32>, Option<Instant>),
     has_read: watch::Sender<bool>,
     connection: u64,
@@ -127,6 +135,7 @@ impl SlowStreets {
             means: Arc::clone(&means),
             tenant,
             jams: HashMap::new(),
+            is_changed: false,
             in_force: (BTreeSet::new(), None),
             has_read,
             connection: 0,
@@ -151,12 +160,12 @@ impl Watch {
         }
     }
 
-    /// Reads what is live and what comes, until something was lost.
+    /// Reads what is live and what comes. Where something was lost, that is for [`ANEW`] at most, since what ended meanwhile is not known.
     async fn read(&mut self) -> Result<(), ApiError> {
         let means = Arc::clone(&self.means);
         let client: Arc<str> = tenant::inside(&self.tenant, CLIENT).into();
         self.connection += 1;
-        let bounds = Bounds::new(&means.config.outbox).in_order();
+        let bounds = Bounds::new(&means.config.outbox).in_order().at_least(WAITING.0, WAITING.1);
         let outbox = Arc::new(Outbox::new(self.connection, bounds));
         let attached = Arc::clone(&outbox);
         let attach = |client, reply| Command::Attach {
@@ -181,13 +190,18 @@ impl Watch {
         let list = |client, reply| Command::List { client, confinement: None, reply };
         self.means.shards.ask(client, list).await??;
         self.jams.clear();
+        self.is_changed = true;
+        // What was in force stays so until all is read that is live.
+        let mut has_read = false;
+        let mut anew = None;
         let mut batch = Vec::new();
         loop {
-            let has_read = outbox.behind() == 0 || *self.has_read.borrow();
+            has_read |= outbox.behind() == 0;
             if has_read {
                 self.put_into_force().await;
                 self.has_read.send_replace(true);
             }
+            let next = if has_read { self.next() } else { None };
             tokio::select! {
                 ended = outbox.next_batch(&mut batch, BATCH_BYTES) => {
                     if let Some(close) = ended {
@@ -196,15 +210,27 @@ impl Watch {
                     for entry in batch.drain(..) {
                         match entry {
                             Entry::Delivery(delivery) => self.take(&delivery),
-                            // What ended meanwhile is not known.
-                            Entry::Gap(_) => return Ok(()),
+                            Entry::Gap(_) => {
+                                anew.get_or_insert_with(|| self.lost());
+                            }
                             Entry::Answer(_) => {}
                         }
                     }
                 }
-                () = sleep_until(self.next()) => {}
+                () = sleep_until(next) => {}
+                () = sleep_until(anew) => return Ok(()),
             }
         }
+    }
+
+    /// Tells that events were not read; says when what is live is read anew.
+    fn lost(&self) -> Instant {
+        let tenant = &*self.tenant;
+        tracing::warn!(
+            tenant,
+            "more events slow streets down than are read: some streets are taken for quick or slow that are not"
+        );
+        Instant::now() + ANEW
     }
 
     async fn install(&self, client: &Arc<str>, outbox: &Arc<Outbox>, on: &str) -> Result<(), ApiError> {
@@ -229,6 +255,7 @@ impl Watch {
     fn take(&mut self, delivery: &Delivery) {
         let slow = &self.means.config.routes.slow;
         let object = delivery.body.object;
+        self.is_changed = true;
         if delivery.transition == Some(Transition::Exit) {
             if let Some(jam) = self.jams.get_mut(&object) {
                 jam.ends = Some(Instant::now() + Duration::from_secs(slow.hold_s));
@@ -256,8 +283,7 @@ impl Watch {
     /// When there is something to do, should nothing come.
     fn next(&self) -> Option<Instant> {
         let ends = self.jams.values().filter_map(|jam| jam.ends).min();
-        let is_due = self.slow_now() != self.in_force.0;
-        let due = is_due.then(|| self.in_force.1.map_or_else(Instant::now, |since| since + EVERY));
+        let due = self.is_changed.then(|| self.in_force.1.map_or_else(Instant::now, |since| since + EVERY));
         ends.into_iter().chain(due).min()
     }
 
@@ -268,9 +294,16 @@ impl Watch {
     /// Puts new costs into force, unless that was done only now.
     async fn put_into_force(&mut self) {
         let now = Instant::now();
+        let count = self.jams.len();
         self.jams.retain(|_, jam| jam.ends.is_none_or(|ends| ends > now));
+        self.is_changed |= self.jams.len() < count;
+        if !self.is_changed || self.in_force.1.is_some_and(|since| now < since + EVERY) {
+            return;
+        }
+        self.is_changed = false;
+        self.in_force.1 = Some(now);
         let slow = self.slow_now();
-        if slow == self.in_force.0 || self.in_force.1.is_some_and(|since| now < since + EVERY) {
+        if slow == self.in_force.0 {
             return;
         }
         let Means { config, wayfinder, shards, .. } = &*self.means;
@@ -278,7 +311,7 @@ impl Watch {
         wayfinder
             .slow_down(&self.tenant, slow.clone(), config.routes.slow.factor, &shards.tell_routes())
             .await;
-        self.in_force = (slow, Some(now));
+        self.in_force.0 = slow;
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue};
 use axum::response::Response;
 use matcher::geo::Position;
 use serde::Serialize;
@@ -14,12 +14,14 @@ use wire::{Fault, FoundRoute};
 use super::body::{self, Bound, Format, Parts};
 use super::path::{ClientPath, Permitted};
 use super::query::Writing;
-use super::{App, clients, error, query};
+use super::{App, clients, query};
+use crate::auth::Principal;
+use crate::budget::Held;
 use crate::ingest::route::RouteQuestion;
 use crate::ingest::subscription::{Prepared, RouteArea};
 use crate::model::error::ApiError;
 use crate::model::tenant;
-use crate::routing::{AreaAfter, AreasAsked, PageBounds, Streets};
+use crate::routing::{AreaAfter, AreasAsked, PageBounds, Streets, least_deadline};
 use crate::sessions::Located;
 use crate::shard::Command;
 
@@ -101,12 +103,8 @@ pub(crate) async fn find(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
-    let tenant: Arc<str> = principal.behalf().tenant_name().into();
     let arrived = Instant::now();
-    let streets = app.streets()?;
-    let payer = principal.payer();
-    let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
-    app.watch_slow_streets(&tenant).await;
+    app.streets()?;
     let limits = &app.config.limits;
     let format = Format::of(&headers)?;
     if format == Format::Json {
@@ -117,9 +115,10 @@ pub(crate) async fn find(
         };
         let body = body::document(&app, &headers, body, bound).await?;
         let question = RouteQuestion::parse(body::text(&body)?)?;
-        let mut found = streets.find(tenant, vec![question], arrived, charge(&app, payer)).await?;
-        let found = found.pop().unwrap_or(Err(ApiError::Late))?;
-        return Ok(error::json(StatusCode::OK, text(&found)));
+        let mut found = found(&app, &principal, vec![question], arrived).await?;
+        let found = text(&found.pop().unwrap_or(Err(ApiError::Late))?);
+        let held = vec![query::hold_page(&app, &principal, found.len())?];
+        return Ok(written(vec![found], held, HeaderValue::from_static("application/json")));
     }
     let bytes = (QUESTIONS_MAX * limits.position_bytes) as u64;
     let bound = Bound { what: "a body", bytes, setting: "limits.position_bytes" };
@@ -131,17 +130,54 @@ pub(crate) async fn find(
         return Err(ApiError::BadRequest(format!("a request has at most {QUESTIONS_MAX} questions")));
     }
     let questions = read.iter().filter_map(|question| question.as_ref().ok().copied()).collect();
-    let mut found = streets.find(tenant, questions, arrived, charge(&app, payer)).await?.into_iter();
-    let answers = read.into_iter().map(|question| match question {
-        Ok(_) => found.next().unwrap_or(Err(ApiError::Late)),
-        Err(refusal) => Err(refusal),
-    });
-    let told = |answer: Result<FoundRoute, ApiError>| match answer {
-        Ok(route) => text(&route),
-        Err(refusal) => text(&refusal.problem()),
+    let found = match found(&app, &principal, questions, arrived).await {
+        Err(ApiError::Late) => Vec::new(),
+        found => found?,
     };
-    let answers: Vec<_> = answers.map(told).collect();
-    Ok(error::with_line_end(StatusCode::OK, LINES, answers.join("\n")))
+    let mut found = found.into_iter();
+    let mut held = Vec::new();
+    let told = read.into_iter().map(|question| {
+        let answer = question.and_then(|_| found.next().unwrap_or(Err(ApiError::Late)));
+        let told = answer.map(|route| text(&route)).and_then(|route| {
+            // What is not read has a bound, as pages have it.
+            held.push(query::hold_page(&app, &principal, route.len())?);
+            Ok(route)
+        });
+        told.unwrap_or_else(|refusal| text(&refusal.problem()))
+    });
+    let told = told.collect();
+    Ok(written(told, held, LINES))
+}
+
+/// Finds routes, when the asker has paid what it owes, and the streets are known that are slow. The least deadline counts for all of that.
+async fn found(
+    app: &Arc<App>,
+    principal: &Principal,
+    questions: Vec<RouteQuestion>,
+    arrived: Instant,
+) -> Result<Vec<Result<FoundRoute, ApiError>>, ApiError> {
+    let tenant: Arc<str> = principal.behalf().tenant_name().into();
+    let payer = principal.payer();
+    let until = least_deadline(&questions).map(|deadline| arrived + deadline);
+    let paid = async {
+        let paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
+        app.watch_slow_streets(&tenant).await;
+        Ok(paid)
+    };
+    let _paid = match until {
+        Some(until) => tokio::time::timeout_at(until.into(), paid).await.unwrap_or(Err(ApiError::Late)),
+        None => paid.await,
+    }?;
+    app.streets()?.find(tenant, questions, arrived, charge(app, payer)).await
+}
+
+/// An answer of lines, which is written as fast as it is read.
+fn written(lines: Vec<String>, held: Vec<Held>, content_type: HeaderValue) -> Response {
+    let bytes = lines.iter().map(|line| line.len() + 1).sum();
+    let (part, tail) = (String::new(), if lines.is_empty() { "" } else { "\n" }.to_owned());
+    let elements = lines.into_iter();
+    Writing { part, comma: "", separator: "\n", elements, tail, _held: held }
+        .into_response(content_type, bytes)
 }
 
 /// Tells where the areas along routes of a client lie: to itself those in force; to others, as `privacy.round_m` permits, what they would be from where
@@ -188,7 +224,14 @@ pub(crate) async fn of_client(
     let commas = page.areas.len().saturating_sub(1);
     let bytes = head.len() + page.areas.iter().map(String::len).sum::<usize>() + commas + tail.len();
     let held = query::hold_page(&app, &principal, bytes)?;
-    let writing = Writing { part: head, comma: "", elements: page.areas.into_iter(), tail, _held: held };
+    let writing = Writing {
+        part: head,
+        comma: "",
+        separator: ",",
+        elements: page.areas.into_iter(),
+        tail,
+        _held: vec![held],
+    };
     Ok(writing.into_response(HeaderValue::from_static("application/json"), bytes))
 }
 

@@ -117,7 +117,8 @@ async fn page(
     let bytes = head.len() + bytes + tail.len();
     let held = hold_page(app, principal, bytes)?;
     let events = page.events.into_iter().take(count).map(|(_, published)| EventText(published));
-    let writing = Writing { part: head, comma: "", elements: events, tail, _held: held };
+    let writing =
+        Writing { part: head, comma: "", separator: ",", elements: events, tail, _held: vec![held] };
     Ok(writing.into_response(GEO_JSON, bytes))
 }
 
@@ -166,11 +167,14 @@ fn unread(refusal: ApiError) -> ApiError {
 pub(super) struct Writing<E> {
     /// What is written next, before further elements.
     pub(super) part: String,
+    /// What stands before the next element: nothing before the first.
     pub(super) comma: &'static str,
+    /// What stands between elements.
+    pub(super) separator: &'static str,
     pub(super) elements: E,
     pub(super) tail: String,
     /// All bytes of the page: events that are over meanwhile are there for it alone.
-    pub(super) _held: Held,
+    pub(super) _held: Vec<Held>,
 }
 
 impl<E: Iterator<Item: AsRef<str>> + Send + 'static> Writing<E> {
@@ -188,7 +192,7 @@ impl<E: Iterator<Item: AsRef<str>> + Send + 'static> Writing<E> {
                 self.part.push_str(&std::mem::take(&mut self.tail));
                 break;
             };
-            self.part.push_str(std::mem::replace(&mut self.comma, ","));
+            self.part.push_str(std::mem::replace(&mut self.comma, self.separator));
             self.part.push_str(element.as_ref());
         }
         let part = std::mem::take(&mut self.part);

@@ -102,6 +102,11 @@ impl Bounds {
         Self { has_alarms_ahead: false, has_deadlines: false, ..self }
     }
 
+    /// These bounds, or larger ones.
+    pub(crate) fn at_least(self, frames: usize, bytes: usize) -> Self {
+        Self { frames: self.frames.max(frames), bytes: self.bytes.max(bytes), ..self }
+    }
+
     /// Whether another answer may wait.
     fn hold_answer(&self, state: &State, coming: Coming) -> bool {
         state.answers_count + coming.count < self.answers

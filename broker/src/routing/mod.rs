@@ -107,6 +107,9 @@ impl Streets {
 
     /// Finds routes on a thread beside those that serve everybody, and charges for the time that this took. The least deadline, from `arrived` on, counts
     /// for all.
+    ///
+    /// # Errors
+    /// [`ApiError::Late`] where the turn for that does not come in time.
     pub(crate) async fn find(
         self: &Arc<Self>,
         tenant: Arc<str>,
@@ -114,7 +117,6 @@ impl Streets {
         arrived: Instant,
         charge: impl FnOnce(Duration) + Send + 'static,
     ) -> Result<Vec<Result<FoundRoute, ApiError>>, ApiError> {
-        let count = questions.len();
         let until = least_deadline(&questions).map(|deadline| arrived + deadline);
         let found = self.aside(until, move |streets, memories| {
             let began = Instant::now();
@@ -122,10 +124,7 @@ impl Streets {
             charge(began.elapsed());
             answers
         });
-        match found.await {
-            Err(ApiError::Late) => Ok((0..count).map(|_| Err(ApiError::Late)).collect()),
-            found => found,
-        }
+        found.await
     }
 
     /// Does work on a thread beside those that serve everybody, in its turn, or not at all where that does not come until a moment. Work that has begun goes
@@ -308,7 +307,8 @@ impl Streets {
     }
 }
 
-fn least_deadline(questions: &[RouteQuestion]) -> Option<Duration> {
+/// The deadline of questions that are answered together, from their arrival on.
+pub(crate) fn least_deadline(questions: &[RouteQuestion]) -> Option<Duration> {
     questions.iter().filter_map(|question| question.deadline).min()
 }
 

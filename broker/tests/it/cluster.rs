@@ -256,10 +256,43 @@ fn publishes_resume_when_a_nats_server_is_killed() {
             watched.publish_more(&program, 20).await;
             times.push(begun.elapsed());
             watched.read(program.address()).await;
-            servers.restart(killed);
+            servers.restart(&[killed]);
             program.assert_healthy();
         }
         told("kills of a NATS server", &mut times, &watched);
+        program.finish().await;
+    });
+}
+
+/// Two of three servers die, or all three, for less time than the broker waits for its log, or for more (`NEARCAST_SOAK`).
+#[test]
+fn without_a_majority_nothing_is_acknowledged_and_nothing_is_lost() {
+    run(async {
+        let nats = folder();
+        let mut servers = Servers::start(nats.path(), 3, "always");
+        let data = folder();
+        // It begins anew where it was.
+        let port =
+            std::net::TcpListener::bind("127.0.0.1:0").and_then(|held| held.local_addr()).expect("a port");
+        let mut program = serve(&servers, &data).listen(&port.to_string()).start().await;
+        let mut watched = Watched::begin(&program).await;
+        for (count, pause_s) in [(2, 1), (3, 1), (2, 20), (3, 20)] {
+            if pause_s > 1 && !soak() {
+                break;
+            }
+            watched.publish_more(&program, 20).await;
+            let killed: Vec<_> = (0..count).map(|at| servers.kill(&format!("n{at}"))).collect();
+            let begun = Instant::now();
+            while begun.elapsed() < Duration::from_secs(pause_s) {
+                assert!(!watched.publish(&program.http()).await, "{count} servers are dead");
+            }
+            servers.restart(&killed);
+            let begun = Instant::now();
+            watched.publish_more(&program, 20).await;
+            println!("{count} servers dead for {pause_s} s: back {:.1?} after them", begun.elapsed());
+            watched.read(program.address()).await;
+            program.assert_healthy();
+        }
         program.finish().await;
     });
 }

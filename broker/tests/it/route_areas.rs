@@ -693,6 +693,32 @@ async fn events_that_nobody_derived_slow_nothing_down_unless_the_setting_says_so
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn streets_are_slow_by_more_events_than_a_reader_may_be_behind() {
+    let folder = square();
+    let settings = format!("{}{SLOW}derived = false\n[outbox]\nframes = 64\n", config(folder.path()));
+    let program = Serve::new().config(&settings).start().await;
+    let http = program.http();
+    let [from, to] = [[0.0, 0.0], [0.01, 0.0]];
+    let jams = |first: usize, at: [f64; 2]| {
+        let lines: Vec<_> =
+            (first..first + 300).map(|idx| jam(&format!("jam-{idx}"), at).to_string()).collect();
+        lines.join("\n")
+    };
+    publish(&http, &jam("here", [0.005, 0.0])).await;
+    let publish_all = async |lines| http.post("/v1/events", "application/x-ndjson", lines).await.expect(202);
+    publish_all(jams(0, [20.0, 20.0])).await;
+    let slow = (216.0, 3_000.0);
+    // What is live before the first question, and what comes at once after it.
+    assert_eq!(duration_and_length(&http, from, to).await, slow);
+    publish_all(jams(300, [20.0, 20.0])).await;
+    for _ in 0..15 {
+        assert_eq!(duration_and_length(&http, from, to).await, slow);
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    assert!(!program.log().contains("are read"), "{}", program.log());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn slow_streets_are_slow_again_after_a_restart() {
     let folder = square();
     let data = TempDir::new().expect("a folder");

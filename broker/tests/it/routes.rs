@@ -194,6 +194,69 @@ async fn questions_that_take_too_long_are_held_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadline_counts_while_a_debt_is_paid() {
+    let folder = square();
+    let streets = folder.path().display();
+    let config = format!(
+        "[routes]\nstreets = \"{streets}\"\n[admission]\nengine_ms_per_second = 1\n[queue]\nwait_ms = 60000\n"
+    );
+    let program = Serve::new().config(&config).start().await;
+    let http = program.http();
+    let question = json!({"from": [0.0, 0.0], "to": [0.01, 0.01]}).to_string();
+    let hurried = json!({"from": [0.0, 0.0], "to": [0.01, 0.01], "deadline_ms": 20}).to_string();
+    let lines = format!("{question}\n").repeat(1_000);
+    let late = eventually("a debt that is not paid within 20 ms", async || {
+        http.post("/v1/routes", "application/x-ndjson", lines.clone()).await;
+        // The first one waits for the debt, and the second one does not.
+        tokio::select! {
+            biased;
+            _ = http.post("/v1/routes", "application/json", question.clone()) => None,
+            answer = http.post("/v1/routes", "application/json", hurried.clone()) => {
+                (answer.status == 503).then_some(answer)
+            }
+        }
+    })
+    .await;
+    assert_eq!(late.problem(503)["type"], "urn:nearcast:problem:late");
+    let answer = http.post("/v1/routes", "application/x-ndjson", hurried).await.expect(200).text();
+    assert!(answer.contains("urn:nearcast:problem:late"), "{answer}");
+}
+
+/// Streets in a row, whose ways have thousands of places.
+fn long_street() -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let at = |node: u32| f64::from(node) / 10_000.0;
+    let nodes: String = (0..3_000).map(|node| format!("{node},0,{}\n", at(node))).collect();
+    let edges: String = (1..3_000).map(|node| format!("{},{node},11120,0,primary,50\n", node - 1)).collect();
+    let heads = [NODES, EDGES].map(|text| text.lines().next().expect("a head").to_owned());
+    for (name, head, text) in [("nodes.csv", &heads[0], nodes), ("edges.csv", &heads[1], edges)] {
+        std::fs::write(folder.path().join(name), format!("{head}\n{text}")).expect("written");
+    }
+    folder
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn answers_that_are_not_read_have_a_bound() {
+    let folder = long_street();
+    let streets = folder.path().display();
+    let settings = format!("[routes]\nstreets = \"{streets}\"\n[limits]\npage_bytes = 16777216\n");
+    let program = Serve::new().config(&settings).start().await;
+    let http = program.http();
+    let question = json!({"from": [0.0, 0.0], "to": [0.2999, 0.0]}).to_string();
+    let one = http.post("/v1/routes", "application/json", question.clone()).await.expect(200).text();
+    let fitting = (16 << 20) / (one.len() - 1);
+    let lines = format!("{question}\n").repeat(fitting + 100);
+    for _ in 0..2 {
+        let answer = http.post("/v1/routes", "application/x-ndjson", lines.clone()).await.expect(200).text();
+        let (found, refused): (Vec<_>, Vec<_>) = answer.lines().partition(|line| line.contains("\"route\""));
+        // What has been read is not held any more: the second time is as the first.
+        assert_eq!((found.len(), refused.len()), (fitting, 100));
+        let problem: Value = serde_json::from_str(refused[0]).expect("JSON");
+        assert_eq!(problem["setting"], "limits.page_bytes", "{problem}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn questions_that_are_none_are_refused_with_the_place() {
     let folder = square();
     let program = serve(&folder).await;

@@ -242,7 +242,7 @@ fn a_writer_goes_on_while_a_leader_of_the_log_is_killed_and_nothing_is_lost() {
                 }
                 driver.step(&mut writer).await;
             }
-            servers.restart(killed);
+            servers.restart(&[killed]);
         }
         let committed = writer.committed();
         assert_eq!(writer.end(), None);

@@ -95,13 +95,15 @@ impl Servers {
         at
     }
 
-    /// Starts a server again that was killed, and waits until it has what the others have.
+    /// Starts servers again that were killed, and waits until they have what the others have.
     #[cfg_attr(not(test), expect(dead_code, reason = "the example kills no server"))]
-    pub(crate) fn restart(&mut self, at: usize) {
-        self.servers[at].child = self.spawn(at);
+    pub(crate) fn restart(&mut self, killed: &[usize]) {
+        for &at in killed {
+            self.servers[at].child = self.spawn(at);
+        }
         let begun = Instant::now();
-        while !self.is_well(at) {
-            assert!(begun.elapsed() < Duration::from_secs(60), "server {at} does not come back");
+        while !killed.iter().all(|&at| self.is_well(at)) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "servers {killed:?} do not come back");
             thread::sleep(Duration::from_millis(20));
         }
     }
