@@ -73,7 +73,7 @@ impl Streets {
         prepared: &mut Prepared,
     ) -> Result<(Vec<Fault>, Duration), ApiError> {
         let routes = prepared.routes.clone();
-        let leads = self.aside(None, move |streets, memories| {
+        let leads = self.aside(None, move |streets, memories, _| {
             let began = Instant::now();
             let leads = routes.iter().map(|route| streets.lead_or_fault(&tenant, from, route, memories));
             (leads.collect::<Vec<_>>(), began.elapsed())

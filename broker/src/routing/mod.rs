@@ -15,7 +15,8 @@ use routes::{
     SCORES, Sample, Scheduler, durations_ms, lengths_mm, one_by_one, places,
 };
 use streets::Network;
-use tokio::sync::Semaphore;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use wire::{FoundRoute, LineStringKind, RouteBy, RouteLine};
 
 use crate::config::Config;
@@ -30,6 +31,9 @@ pub(crate) use wayfinder::{
 
 /// Metres from a place to the nearest node, at most.
 const SNAP_M: f64 = 1_000.0;
+
+/// Time after which others have a turn.
+const SLICE: Duration = Duration::from_millis(5);
 
 /// Routes of each level that are found to know how long one takes.
 const PROFILED: u32 = 32;
@@ -47,8 +51,48 @@ pub struct Streets {
     traffic: Traffic,
     /// Memory of searches that are not under way.
     memories: Mutex<Vec<Memories>>,
-    /// Requests that are answered at once.
+    /// Threads that search at once.
     turns: Arc<Semaphore>,
+    /// Requests of many questions that are answered at once.
+    batches: Arc<Semaphore>,
+}
+
+/// A thread's turn to search.
+struct Turn {
+    turns: Arc<Semaphore>,
+    runtime: Handle,
+    permit: Option<OwnedSemaphorePermit>,
+    began: Instant,
+    /// How long earlier ones have lasted.
+    worked: Duration,
+}
+
+impl Turn {
+    /// Lets those go first that wait meanwhile, where it has lasted for [`SLICE`]. Blocks.
+    fn hand_on(&mut self) {
+        let lasted = self.began.elapsed();
+        if lasted < SLICE {
+            return;
+        }
+        self.worked += lasted;
+        self.permit = None;
+        self.permit = self.runtime.block_on(Arc::clone(&self.turns).acquire_owned()).ok();
+        self.began = Instant::now();
+    }
+
+    fn worked(&self) -> Duration {
+        self.worked + self.began.elapsed()
+    }
+}
+
+/// A permit, if there is one until a moment.
+async fn in_time(until: Option<Instant>, permits: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, ApiError> {
+    let permit = Arc::clone(permits).acquire_owned();
+    let permit = match until {
+        Some(until) => tokio::time::timeout_at(until.into(), permit).await.map_err(|_| ApiError::Late)?,
+        None => permit.await,
+    };
+    permit.map_err(|_| ApiError::Stopping)
 }
 
 /// What arcs cost, and what follows from that.
@@ -90,10 +134,21 @@ impl Streets {
         let (by_length, by_duration) = (costs(lengths_mm(&network)), costs(durations_ms(&network)));
         let threads = std::thread::available_parallelism().map_or(1, |cores| cores.get().div_ceil(2));
         let nearest = Nearest::new(&network);
-        let (memories, turns) = (Mutex::default(), Arc::new(Semaphore::new(threads)));
+        let memories = Mutex::default();
+        let [turns, batches] = [(); 2].map(|()| Arc::new(Semaphore::new(threads)));
         let traffic = Traffic::new(&network);
-        let mut streets =
-            Self { network, graph, hierarchy, nearest, by_length, by_duration, traffic, memories, turns };
+        let mut streets = Self {
+            network,
+            graph,
+            hierarchy,
+            nearest,
+            by_length,
+            by_duration,
+            traffic,
+            memories,
+            turns,
+            batches,
+        };
         streets.by_length.profile = streets.profile(RouteBy::Length);
         streets.by_duration.profile = streets.profile(RouteBy::Duration);
         tracing::info!(
@@ -118,10 +173,15 @@ impl Streets {
         charge: impl FnOnce(Duration) + Send + 'static,
     ) -> Result<Vec<Result<FoundRoute, ApiError>>, ApiError> {
         let until = least_deadline(&questions).map(|deadline| arrived + deadline);
-        let found = self.aside(until, move |streets, memories| {
-            let began = Instant::now();
-            let answers = streets.answer(&tenant, &questions, arrived, memories);
-            charge(began.elapsed());
+        // Requests of many questions wait for each other, so that those of one wait for few.
+        let batch = match questions.len() {
+            0 | 1 => None,
+            _ => Some(in_time(until, &self.batches).await?),
+        };
+        let found = self.aside(until, move |streets, memories, turn| {
+            let _batch = batch;
+            let answers = streets.answer(&tenant, &questions, arrived, memories, turn);
+            charge(turn.worked());
             answers
         });
         found.await
@@ -132,19 +192,13 @@ impl Streets {
     async fn aside<T: Send + 'static>(
         self: &Arc<Self>,
         until: Option<Instant>,
-        work: impl FnOnce(&Self, &mut Memories) -> T + Send + 'static,
+        work: impl FnOnce(&Self, &mut Memories, &mut Turn) -> T + Send + 'static,
     ) -> Result<T, ApiError> {
-        let turn = Arc::clone(&self.turns).acquire_owned();
-        let turn = match until {
-            Some(until) => tokio::time::timeout_at(until.into(), turn).await.map_err(|_| ApiError::Late)?,
-            None => turn.await,
-        };
-        let turn = turn.map_err(|_| ApiError::Stopping)?;
+        let permit = Some(in_time(until, &self.turns).await?);
+        let (turns, runtime) = (Arc::clone(&self.turns), Handle::current());
+        let mut turn = Turn { turns, runtime, permit, began: Instant::now(), worked: Duration::ZERO };
         let streets = Arc::clone(self);
-        let work = move || {
-            let _turn = turn;
-            streets.with_memories(|memories| work(&streets, memories))
-        };
+        let work = move || streets.with_memories(|memories| work(&streets, memories, &mut turn));
         tokio::task::spawn_blocking(work)
             .await
             .map_err(|_| ApiError::Internal("a search for routes panicked"))
@@ -166,6 +220,7 @@ impl Streets {
         questions: &[RouteQuestion],
         arrived: Instant,
         memories: &mut Memories,
+        turn: &mut Turn,
     ) -> Vec<Result<FoundRoute, ApiError>> {
         let deadline = least_deadline(questions);
         let slowed = self.traffic.of(tenant);
@@ -176,6 +231,7 @@ impl Streets {
         let profile = if is_by_length { &self.by_length.profile } else { &self.by_duration.profile };
         let now_ns = || nanoseconds(arrived.elapsed());
         let find = |number: usize, level: usize| {
+            turn.hand_on();
             let question = &questions[number];
             let answer = self.one(question, level.min(question.coarsest), slowed, memories);
             if deadline.is_none_or(|deadline| arrived.elapsed() <= deadline) {
@@ -316,4 +372,28 @@ pub(crate) fn least_deadline(questions: &[RouteQuestion]) -> Option<Duration> {
 #[expect(clippy::cast_precision_loss, reason = "a route is no longer than 2^52 mm or ms")]
 fn thousandths(sum: Cost) -> f64 {
     sum as f64 / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_turn_that_lasts_is_handed_on_to_those_who_wait() {
+        let turns = Arc::new(Semaphore::new(1));
+        let permit = Some(in_time(None, &turns).await.expect("it is free"));
+        let (runtime, began) = (Handle::current(), Instant::now());
+        let mut turn = Turn { turns: Arc::clone(&turns), runtime, permit, began, worked: Duration::ZERO };
+        let passing = Some(Instant::now());
+        assert!(matches!(in_time(passing, &turns).await, Err(ApiError::Late)));
+        let waiter = tokio::spawn(async move { in_time(None, &turns).await.is_ok() });
+        let worker = tokio::task::spawn_blocking(move || {
+            while !waiter.is_finished() {
+                turn.hand_on();
+            }
+            turn.permit.is_some() && turn.worked() >= SLICE
+        });
+        let worked = tokio::time::timeout(Duration::from_secs(60), worker).await;
+        assert!(worked.expect("it is handed on").expect("no panic"));
+    }
 }

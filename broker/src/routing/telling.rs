@@ -11,7 +11,7 @@ use routes::Cost;
 use wire::{ClientRoute, LineStringKind, RouteLine, RouteState};
 
 use super::costs::SlowedCosts;
-use super::{Lead, Memories, SNAP_M, Streets, thousandths};
+use super::{Lead, Memories, SLICE, SNAP_M, Streets, Turn, thousandths};
 use crate::ingest::area::RouteTo;
 use crate::model::error::ApiError;
 use crate::model::way::Way;
@@ -84,9 +84,6 @@ impl AreaHeld {
     }
 }
 
-/// Time after which others have a turn.
-const SLICE: Duration = Duration::from_millis(5);
-
 impl AreaAfter {
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (filter, subscription) = text.split_once(':')?;
@@ -118,7 +115,7 @@ impl Streets {
         let (mut left, mut page, mut is_over) = (VecDeque::from(areas), AreasPage::default(), false);
         while !is_over {
             let (tenant, charge) = (Arc::clone(&tenant), charge.clone());
-            let slice = move |streets: &Self, memories: &mut Memories| {
+            let slice = move |streets: &Self, memories: &mut Memories, _: &mut Turn| {
                 let began = Instant::now();
                 let mut is_over = left.is_empty();
                 while !is_over && began.elapsed() < SLICE {

@@ -199,7 +199,8 @@ impl Wayfinder {
                     continue;
                 }
                 let finder = Arc::clone(&self);
-                let found = self.streets.aside(None, move |_, memories| finder.find(batch, memories)).await;
+                let found =
+                    self.streets.aside(None, move |_, memories, _| finder.find(batch, memories)).await;
                 for (shard, found) in found.unwrap_or_default() {
                     tell(shard, RouteNews::Found(found)).await;
                 }
