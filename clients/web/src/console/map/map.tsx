@@ -5,7 +5,7 @@ import { Layers as LayersIcon, Maximize, Minus, Plus } from "lucide";
 import { useEffect, useRef } from "preact/hooks";
 
 import { Icon } from "../../shared/icon.js";
-
+import { objectKind } from "../../shared/readable.js";
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { stateOf } from "../clients/list.js";
@@ -108,10 +108,10 @@ function Switches() {
   const console = useConsole();
   const { live, clients, draft, settings, groups, view } = console;
   const definitions = groups.list.value ?? [];
-  const [placed, listed] = [
-    clients.places.value + clients.merged.value,
-    console.figures.shown.value?.stats.clients ?? clients.list.value.length,
-  ];
+  const merged = clients.merged.value;
+  const [placed, listed] = [clients.places.value + merged, console.figures.shown.value?.stats.clients ?? clients.list.value.length];
+  const attribute = live.objects.attribute;
+  const kind = attribute === undefined ? "object" : objectKind(attribute).toLowerCase();
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value - (view.value?.hidden.value ?? 0),
@@ -121,9 +121,14 @@ function Switches() {
   };
   /** What a count is of, where that is not all. */
   const notes: Readonly<Partial<Record<Layer, string>>> = {
-    ...(live.objects.attribute !== undefined && { events: `newest per ${live.objects.attribute}` }),
-    ...(listed > placed && placed > 0 && { clients: `of ${count(listed)}; ${count(listed - placed)} have no position` }),
-    ...(clients.tooMany.value && { areas: "zoom in for clients’ own" }),
+    ...(attribute !== undefined && { events: `newest of each ${kind}` }),
+    ...(placed > 0 && {
+      clients: [
+        ...(merged > 0 ? [`${count(merged)} share the mark of their ${kind}`] : []),
+        ...(listed > placed ? [`${count(listed - placed)} more have no position`] : []),
+      ].join("; "),
+    }),
+    ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}; zoom in for those around clients` }),
   };
   return (
     <>
@@ -203,7 +208,7 @@ function LayerSwitch({
           {count(number)}
         </output>
       )}
-      {note !== undefined && <small class="quiet">{note}</small>}
+      {note !== undefined && note !== "" && <small class="quiet">{note}</small>}
     </label>
   );
 }
