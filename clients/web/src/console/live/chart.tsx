@@ -6,6 +6,8 @@ import { areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, ne
 
 export interface Series {
   readonly name: string;
+  /** What is counted or measured. */
+  readonly says: string;
   /** One for each of the chart's times; `undefined` where there was none. */
   readonly values: readonly (number | undefined)[];
 }
@@ -77,9 +79,9 @@ export function Chart({
   const y = (value: number): number => BASE - axis.part(value) * (BASE - TOP);
   const index = pointed.value === undefined ? -1 : nearestOf(times, from_ms + pointed.value * span_ms);
   const time = times[index];
-  const shown = series.map(({ name, values }, at) => {
+  const shown = series.map(({ name, says, values }, at) => {
     const line = lines[at] ?? [];
-    return { name, line, value: time === undefined ? newestOf(line, values) : line[index], begins_ms: beginOf(times, line) };
+    return { name, says, line, value: time === undefined ? newestOf(line, values) : line[index], begins_ms: beginOf(times, line) };
   });
   const begins_ms = Math.min(to_ms, ...shown.map((each) => each.begins_ms ?? Infinity));
   const isEmpty = begins_ms - from_ms > 1500 * step_s;
@@ -92,8 +94,8 @@ export function Chart({
         <span class="quiet numbers">{time === undefined ? `newest ${step_s} s` : clock(time)}</span>
       </figcaption>
       <ul class="lines numbers">
-        {shown.map(({ name, value }, at) => (
-          <li key={name}>
+        {shown.map(({ name, says, value }, at) => (
+          <li key={name} title={says}>
             <span>
               <svg viewBox="0 0 16 4" width="16" height="4" aria-hidden="true">
                 <line x1="1.5" x2="14.5" y1="2" y2="2" style={{ stroke: colourOf(at) }} {...strokeOf(at)} />

@@ -113,6 +113,16 @@ export function newestOf(line: Values, values: Values): number | undefined {
   return line.some((value) => value !== undefined) ? line.at(-1) : values.at(-1);
 }
 
+/** The same of one line whose chart is not drawn. */
+export function figureOf(times_ms: readonly number[], values: Values, step_s: number, pick: "mean" | "most"): number | undefined {
+  const begins = Math.max(
+    0,
+    times_ms.findIndex((time) => time >= (times_ms.at(-1) ?? 0) - 3000 * step_s),
+  );
+  const newest = values.slice(begins);
+  return newestOf(bucketed(times_ms.slice(begins), [newest], step_s * 1000, pick).lines[0] ?? [], newest);
+}
+
 /** The index of the time that is nearest; -1 where there is none. */
 export function nearestOf(times: readonly number[], wanted: number): number {
   const after = times.findIndex((time) => time >= wanted);

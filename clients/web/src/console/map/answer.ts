@@ -1,6 +1,6 @@
 // The layers of an answer to Why.
 
-import { LngLatBounds, Marker, type ExpressionSpecification } from "maplibre-gl";
+import { LngLatBounds, Marker, type ExpressionSpecification, type MarkerOptions } from "maplibre-gl";
 
 import { CorridorLayer } from "../../shared/map/corridor-layer.js";
 import { EMPTY, type BaseMap } from "../../shared/map/map.js";
@@ -20,6 +20,12 @@ const CLOSEST = 16;
 const WORDS_PX = 110;
 /** A number stands so far from its mark. */
 const NUMBER_PX = 15;
+/** Where words stand of their place: the point of their box that is nearest to it, and how far that is off. */
+const BESIDE: Readonly<Record<"right" | "above" | "below", MarkerOptions>> = {
+  right: { anchor: "left", offset: [14, 0] },
+  above: { anchor: "bottom", offset: [0, -12] },
+  below: { anchor: "top", offset: [0, 12] },
+};
 
 export class AnswerLayer {
   readonly #base: BaseMap;
@@ -66,8 +72,11 @@ export class AnswerLayer {
       ];
       map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.3));
       map.setPaintProperty("why-edge", "line-color", css("--surface", 0.9));
-      map.setPaintProperty("why-fill", "fill-color", by(0.14));
-      for (const id of ["why-line", "why-way"]) map.setPaintProperty(id, "line-color", by(1));
+      // An area that the event is outside of has done nothing wrong.
+      const area = (opacity: number): ExpressionSpecification => ["case", HOLDS, css("--good", opacity), css("--map-area", opacity)];
+      map.setPaintProperty("why-fill", "fill-color", area(0.14));
+      map.setPaintProperty("why-line", "line-color", area(1));
+      map.setPaintProperty("why-way", "line-color", by(1));
       map.setPaintProperty("why-event", "circle-stroke-color", by(1));
     });
   }
@@ -85,11 +94,12 @@ export class AnswerLayer {
     map.setPaintProperty("areas-line", "line-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
-    this.#labels = drawing.labels.map(({ at, text, holds, as, isNumber = false }) => {
+    this.#labels = drawing.labels.map(({ at, text, holds, as, beside, isNumber = false }) => {
       const element = document.createElement("div");
       element.className = `why-label ${as ?? (holds === true ? "good" : "bad")}${isNumber ? " number" : ""}`;
       element.textContent = text;
-      return new Marker({ element, offset: isNumber ? [NUMBER_PX, -NUMBER_PX] : [0, 0] }).setLngLat([at[0], at[1]]).addTo(map);
+      const where = isNumber ? { offset: [NUMBER_PX, -NUMBER_PX] as [number, number] } : beside === undefined ? {} : BESIDE[beside];
+      return new Marker({ element, ...where }).setLngLat([at[0], at[1]]).addTo(map);
     });
     for (const pin of pins) this.#labels.push(new Marker({ element: pinElement(pin) }).setLngLat([pin.at[0], pin.at[1]]).addTo(map));
     const bounds = new LngLatBounds();
@@ -107,11 +117,11 @@ export class AnswerLayer {
     }
     const { clientWidth, clientHeight } = map.getCanvas();
     const around = Math.min(clientWidth, clientHeight) * PADDING;
-    map.fitBounds(bounds, { padding: paddingOf(map, around, pins.length > 0 ? WORDS_PX : 0), maxZoom: CLOSEST, duration: 600 });
+    map.fitBounds(bounds, { padding: paddingOf(map, around, pins.length > 0 ? WORDS_PX : 0, true), maxZoom: CLOSEST, duration: 600 });
   }
 }
 
 function variableOf({ as, holds }: Readonly<Record<string, unknown>>): string {
   if (as === "violation" || as === "derived" || as === "group") return `--map-${as}`;
-  return holds === true ? "--good" : "--bad";
+  return holds === true ? "--good" : "--map-area";
 }

@@ -89,11 +89,13 @@ const MARKS: readonly (readonly [Marks | "auto", string])[] = [
   ["heat", "Heat map"],
 ];
 
-/** The layers and what else can be switched. On a narrow screen they are behind a button. */
+/** The layers and what else can be switched. On a narrow screen, and while an answer or a finding is on the map, they are behind a button. */
 function Layers() {
+  const detail = useConsole().details.value.at(-1);
+  const isScene = detail?.kind === "finding" || (detail?.kind === "event" && detail.why !== undefined);
   const open = useSignal(false);
   return (
-    <div class="layers">
+    <div class={isScene ? "layers scene" : "layers"}>
       <button type="button" class="unfold" aria-expanded={open.value} aria-controls="layers" onClick={() => (open.value = !open.value)}>
         <Icon of={LayersIcon} /> Layers
       </button>
