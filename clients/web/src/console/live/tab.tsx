@@ -8,6 +8,7 @@ import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { holding } from "../rows.js";
+import { isNarrow } from "../sheet.js";
 import { clock, count, counted, duration, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES, type Latency } from "./figures.js";
@@ -57,9 +58,9 @@ function FiguresPart() {
   const { stats, rates, latencies } = shown;
   const range_s = figures.range_s.value;
   const step_s = stepOf(range_s);
-  return (
-    <section class="figures" aria-label="Figures">
-      {why !== undefined && <p class="warn">{why}</p>}
+  const now = (rate: Rate): number => figureOf(rates.times_ms, rates.of[rate], step_s, "mean") ?? 0;
+  const charts = (
+    <>
       <div class="title">
         <p class="broker quiet" title={stats.engine_why}>
           nearcast {stats.version}, up for {span(stats.uptime_s)}
@@ -118,6 +119,25 @@ function FiguresPart() {
           </div>
         ))}
       </dl>
+    </>
+  );
+  // On a narrow screen the events come first: the charts are folded.
+  return (
+    <section class="figures" aria-label="Figures">
+      {why !== undefined && <p class="warn">{why}</p>}
+      {isNarrow.value ? (
+        <details>
+          <summary class="numbers">
+            <strong>Rates and latency</strong>{" "}
+            <span class="quiet">
+              {count(now("events"))} events, {count(now("deliveries"))} deliveries a second
+            </span>
+          </summary>
+          {charts}
+        </details>
+      ) : (
+        charts
+      )}
     </section>
   );
 }

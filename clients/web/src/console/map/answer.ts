@@ -1,6 +1,6 @@
 // The layers of an answer to Why.
 
-import { LngLatBounds, Marker, type ExpressionSpecification, type MarkerOptions } from "maplibre-gl";
+import { LngLatBounds, Marker, type ExpressionSpecification } from "maplibre-gl";
 
 import { CorridorLayer } from "../../shared/map/corridor-layer.js";
 import { EMPTY, type BaseMap } from "../../shared/map/map.js";
@@ -20,12 +20,8 @@ const CLOSEST = 16;
 const WORDS_PX = 110;
 /** A number stands so far from its mark. */
 const NUMBER_PX = 15;
-/** Where words stand of their place: the point of their box that is nearest to it, and how far that is off. */
-const BESIDE: Readonly<Record<"right" | "above" | "below", MarkerOptions>> = {
-  right: { anchor: "left", offset: [14, 0] },
-  above: { anchor: "bottom", offset: [0, -12] },
-  below: { anchor: "top", offset: [0, 12] },
-};
+/** Words beside their place are off it by so much. */
+const BESIDE_PX = 12;
 
 export class AnswerLayer {
   readonly #base: BaseMap;
@@ -70,7 +66,7 @@ export class AnswerLayer {
         css("--map-group", opacity),
         ["case", HOLDS, css("--good", opacity), css("--bad", opacity)],
       ];
-      map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.3));
+      map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.1));
       map.setPaintProperty("why-edge", "line-color", css("--surface", 0.9));
       // An area that the event is outside of has done nothing wrong.
       const area = (opacity: number): ExpressionSpecification => ["case", HOLDS, css("--good", opacity), css("--map-area", opacity)];
@@ -94,12 +90,14 @@ export class AnswerLayer {
     map.setPaintProperty("areas-line", "line-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
-    this.#labels = drawing.labels.map(({ at, text, holds, as, beside, isNumber = false }) => {
+    this.#labels = drawing.labels.map(({ at, text, holds, as, anchor, isNumber = false }) => {
       const element = document.createElement("div");
       element.className = `why-label ${as ?? (holds === true ? "good" : "bad")}${isNumber ? " number" : ""}`;
       element.textContent = text;
-      const where = isNumber ? { offset: [NUMBER_PX, -NUMBER_PX] as [number, number] } : beside === undefined ? {} : BESIDE[beside];
-      return new Marker({ element, ...where }).setLngLat([at[0], at[1]]).addTo(map);
+      const to = (first: string, second: string): number =>
+        anchor?.includes(first) === true ? BESIDE_PX : anchor?.includes(second) === true ? -BESIDE_PX : 0;
+      const offset: [number, number] = isNumber ? [NUMBER_PX, -NUMBER_PX] : [to("left", "right"), to("top", "bottom")];
+      return new Marker({ element, offset, anchor: anchor ?? "center" }).setLngLat([at[0], at[1]]).addTo(map);
     });
     for (const pin of pins) this.#labels.push(new Marker({ element: pinElement(pin) }).setLngLat([pin.at[0], pin.at[1]]).addTo(map));
     const bounds = new LngLatBounds();

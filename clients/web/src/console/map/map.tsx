@@ -45,6 +45,7 @@ export function MapPart() {
         </p>
       )}
       <Layers />
+      <RingKey />
       <Tip />
       <div class="zoom" role="group" aria-label="Map">
         <button type="button" aria-label="Zoom in" title="Zoom in" onClick={() => view.value?.zoom(1)}>
@@ -78,6 +79,7 @@ const SIGNS: readonly (readonly [sample: string, words: string])[] = [
   ["heading", "headed where its tip points"],
   ["trails", "its way in the last 40 s"],
   ["flashes", "just delivered to a client"],
+  ["rings", "how many marks are there, a part for each colour"],
   ["dashes", "how far it is between two places"],
   ["violations", "violated a check lately"],
   ["derived", "made by a rule set"],
@@ -276,6 +278,22 @@ function Legend() {
         {scale.legend.length === 0 && <li class="quiet">No event has it yet.</li>}
       </ul>
     </section>
+  );
+}
+
+/** What rings of clusters mean, where the legend is folded. */
+function RingKey() {
+  const { scale, live } = useConsole();
+  const { attribute } = live.objects;
+  return (
+    <p class="ring-key">
+      {attribute === undefined ? "marks" : `${objectKind(attribute)}s`}
+      {scale.value?.legend.slice(0, 3).map(({ colour, text }) => (
+        <span key={text}>
+          <span class="swatch" aria-hidden="true" style={{ background: `var(--map-c${colour})` }} /> <bdi>{valueText(text, 12)}</bdi>
+        </span>
+      ))}
+    </p>
   );
 }
 

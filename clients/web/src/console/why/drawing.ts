@@ -20,8 +20,8 @@ export interface WhyDrawing {
     readonly text: string;
     readonly holds?: boolean;
     readonly as?: FoundAs;
-    /** On which side of its place it stands; on the place itself where that is absent. */
-    readonly beside?: "right" | "above" | "below";
+    /** The side or corner of its words that is at the place; their middle where that is absent. */
+    readonly anchor?: "left" | `${"top" | "bottom"}-${"left" | "right"}`;
     /** It tells a mark's number, and stands beside the mark. */
     readonly isNumber?: boolean;
   }[];
@@ -79,14 +79,16 @@ export function whyDrawing(
       geometry: { type: "LineString", coordinates: [at, to] },
     });
     const isOut = outside !== undefined && isRound;
-    // Half of the way; what is outside of a circle has its words there, beside the line, which may be short.
-    const part = isOut ? (1 + Math.min(1, (radius_m ?? 0) / far)) / 2 : 0.5;
+    const rim = Math.min(1, (radius_m ?? 0) / far);
     const isSteep = Math.abs(at[1] - to[1]) > Math.abs(at[0] - to[0]) * Math.cos((at[1] * Math.PI) / 180);
+    // What is outside of a circle has its words there, beside the line, however short that is: from the rim on, away from the circle.
+    const part = !isOut ? 0.5 : isSteep ? (1 + rim) / 2 : rim;
+    const corner = `${isAbove ? "top" : "bottom"}-${at[0] < to[0] ? "right" : "left"}` as const;
     labels.push({
       at: [to[0] + (at[0] - to[0]) * part, to[1] + (at[1] - to[1]) * part],
       text: `${metres(far)}${outside === undefined ? "" : isRound ? `, ${metres(outside)} outside` : " outside"}`,
       holds: area.holds,
-      ...(isOut && { beside: isSteep ? "right" : isAbove ? "below" : "above" }),
+      ...(isOut && { anchor: isSteep ? "left" : corner }),
     });
   }
   const filter = decisive(explanation);
