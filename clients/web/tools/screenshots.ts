@@ -2,7 +2,7 @@
 // is some seconds after light.
 //
 //   npm run screenshots                 both pages
-//   npm run screenshots -- console
+//   npm run screenshots -- console-desk phone
 //   DEMO=http://127.0.0.1:7070 npm run screenshots  of a demo that runs already
 //   PICTURES=/tmp/pictures/ npm run screenshots     elsewhere
 
@@ -55,6 +55,8 @@ async function console_(page: Page, url: string): Promise<void> {
   // Names come with the map below the marks.
   await page.locator(".place-names span").first().waitFor({ state: "attached" });
   await page.waitForTimeout(10_000);
+  // On a narrow screen they are folded.
+  if (isNarrow) return;
   await page.waitForFunction(() => document.querySelector(".chart .later, .chart .unmeasured") === null, undefined, { timeout: 400_000 });
 }
 
@@ -178,14 +180,20 @@ async function main(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true });
   const running = process.env["DEMO"];
   const wanted = process.argv.slice(2);
-  const pictures = PICTURES.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
+  const isWanted = (name: string, size: string): boolean =>
+    wanted.length === 0 || wanted.includes(name) || wanted.includes(`${name}-${size}`);
+  const pictures = PICTURES.filter(({ name, sizes }) => Object.keys(sizes).some((size) => isWanted(name, size)));
   const browser = await launch();
   for (const speed of new Set(pictures.map(({ speed = SPEED }) => speed))) {
     const demo = running === undefined ? await Demo.start(speed) : undefined;
     const pages = await pagesOf(demo ?? { url: running ?? "" });
     for (const { name, show, sizes } of pictures.filter((picture) => (picture.speed ?? SPEED) === speed))
       // Beside each other: some wait for minutes.
-      await Promise.all(Object.entries(sizes).map(([size, viewport]) => take(browser, pages.url, `${name}-${size}`, viewport, show)));
+      await Promise.all(
+        Object.entries(sizes)
+          .filter(([size]) => isWanted(name, size))
+          .map(([size, viewport]) => take(browser, pages.url, `${name}-${size}`, viewport, show)),
+      );
     await pages.close();
     await demo?.stop();
   }
@@ -209,6 +217,7 @@ async function take(
     hasTouch: isPhone,
     isMobile: isPhone,
   });
+  page.setDefaultTimeout(120_000);
   await show(page, url);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });

@@ -130,7 +130,7 @@ function FiguresPart() {
           <summary class="numbers">
             <strong>Rates and latency</strong>{" "}
             <span class="quiet">
-              {count(now("events"))} events, {count(now("deliveries"))} deliveries a second
+              {count(now("events"))} events/s, {count(now("deliveries"))} deliveries/s
             </span>
           </summary>
           {charts}

@@ -12,6 +12,7 @@ import { stateOf } from "../clients/list.js";
 import { LINES } from "../groups/lines.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { count, counted, moment, valueText } from "../words.js";
+import { OTHER } from "../live/scale.js";
 import type { Marks } from "./density.js";
 import { ObjectChoice } from "./object-choice.js";
 import { Time } from "./time.js";
@@ -285,10 +286,11 @@ function Legend() {
 function RingKey() {
   const { scale, live } = useConsole();
   const { attribute } = live.objects;
+  const kinds = (scale.value?.legend ?? []).filter(({ colour }) => colour !== OTHER);
   return (
     <p class="ring-key">
       {attribute === undefined ? "marks" : `${objectKind(attribute)}s`}
-      {scale.value?.legend.slice(0, 3).map(({ colour, text }) => (
+      {kinds.slice(0, 3).map(({ colour, text }) => (
         <span key={text}>
           <span class="swatch" aria-hidden="true" style={{ background: `var(--map-c${colour})` }} /> <bdi>{valueText(text, 12)}</bdi>
         </span>
