@@ -94,6 +94,7 @@ async function finding(page: Page, url: string): Promise<void> {
   await page.locator("[data-violations]").waitFor();
   const near = page.locator(".found .row").filter({ hasText: /\b([1-6](\.\d+)? k|\d{3}(\.\d)? )m in/ }); // Within the city.
   await page.locator(".cards").getByRole("button", { name: "jump" }).click();
+  await page.mouse.move(0, 0); // Rows stand still below the pointer.
   await near.first().click({ timeout: 400_000 });
   await page.locator(".why-label").first().waitFor();
   await page.waitForTimeout(4000);
