@@ -1,9 +1,9 @@
-// The pictures of the pages in docs/images, made of the demo. Each is taken at its second of the replay, dark some seconds after light, so that
-// two runs show the same vehicles at about the same places.
+// The pictures of the pages in docs/images, made of the demo: the charts after five minutes, when they are full, and within one pass of the replay. Dark
+// is some seconds after light.
 //
 //   npm run screenshots                 both pages
-//   npm run screenshots -- console
-//   DEMO=http://127.0.0.1:7070 npm run screenshots  of a demo that runs already, without waiting for the seconds
+//   npm run screenshots -- console-desk phone
+//   DEMO=http://127.0.0.1:7070 npm run screenshots  of a demo that runs already
 //   PICTURES=/tmp/pictures/ npm run screenshots     elsewhere
 
 import { mkdirSync } from "node:fs";
@@ -47,13 +47,17 @@ async function happen(url: string): Promise<void> {
   });
 }
 
-/** The console once its list and map have filled. */
+/** The console once its list, its map and its charts have filled, where most taxis are. */
 async function console_(page: Page, url: string): Promise<void> {
-  await page.goto(`${url}?colour=status`);
+  const isNarrow = (page.viewportSize()?.width ?? 0) < 720;
+  await page.goto(`${url}?colour=status${isNarrow ? "" : "&at=114.03,22.575,10.9"}`);
   await page.locator(".feed li").first().waitFor();
   // Names come with the map below the marks.
   await page.locator(".place-names span").first().waitFor({ state: "attached" });
   await page.waitForTimeout(10_000);
+  // On a narrow screen they are folded.
+  if (isNarrow) return;
+  await page.waitForFunction(() => document.querySelector(".chart .later, .chart .unmeasured") === null, undefined, { timeout: 400_000 });
 }
 
 /** The phone page as somebody finds it who opens it for the first time. */
@@ -88,9 +92,10 @@ async function event(page: Page, url: string): Promise<void> {
 async function finding(page: Page, url: string): Promise<void> {
   await page.goto(`${url}?tab=checks&colour=status`);
   await page.locator("[data-violations]").waitFor();
-  const near = page.locator(".found .row").filter({ hasText: /[3-6]\.\d km in/ }); // Within the city.
+  const near = page.locator(".found .row").filter({ hasText: /\b([1-6](\.\d+)? k|\d{3}(\.\d)? )m in/ }); // Within the city.
   await page.locator(".cards").getByRole("button", { name: "jump" }).click();
-  await near.first().click({ timeout: 150_000 });
+  await page.mouse.move(0, 0); // Rows stand still below the pointer.
+  await near.first().click({ timeout: 400_000 });
   await page.locator(".why-label").first().waitFor();
   await page.waitForTimeout(4000);
 }
@@ -153,39 +158,47 @@ function whyNot(page: Page, url: string): Promise<void> {
 
 const DESK: Size = { width: 1440, height: 900 };
 const PHONES = { phone: { width: 412, height: 915 }, small: { width: 360, height: 780 } };
-/** Seconds from the beginning of the replay to each picture, in this order. */
+/** Times as fast as life: a pass of the replay lasts longer than the charts show, so that they have no gap between two. */
+const SPEED = 3;
+/** In this order. */
 const PICTURES: readonly {
   readonly name: string;
-  readonly at_s: number;
+  /** Another speed than that: what a check permits at the speed of life is a speed that people know. */
+  readonly speed?: number;
   readonly show: (page: Page, url: string) => Promise<void>;
   readonly sizes: Readonly<Record<string, Size>>;
 }[] = [
-  { name: "console", at_s: 315, show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },
-  { name: "console-why", at_s: 370, show: why, sizes: { desk: DESK } },
-  { name: "console-why-not", at_s: 420, show: whyNot, sizes: { desk: DESK } },
-  { name: "phone", at_s: 460, show: phone, sizes: { desk: DESK, ...PHONES } },
-  { name: "phone-event", at_s: 540, show: event, sizes: PHONES },
-  { name: "phone-first", at_s: 600, show: first, sizes: PHONES },
-  { name: "console-check", at_s: 640, show: finding, sizes: { desk: DESK } },
+  { name: "console", show: console_, sizes: { desk: DESK, phone: { width: 390, height: 844 } } },
+  { name: "console-why", show: why, sizes: { desk: DESK } },
+  { name: "console-why-not", show: whyNot, sizes: { desk: DESK } },
+  { name: "phone", show: phone, sizes: { desk: DESK, ...PHONES } },
+  { name: "phone-event", show: event, sizes: PHONES },
+  { name: "phone-first", show: first, sizes: PHONES },
+  { name: "console-check", speed: 1, show: finding, sizes: { desk: DESK } },
 ];
 
 async function main(): Promise<void> {
   mkdirSync(FOLDER, { recursive: true });
   const running = process.env["DEMO"];
-  const demo = running === undefined ? await Demo.start(10) : undefined;
-  const began_ms = performance.now();
-  const pages = await pagesOf(demo ?? { url: running ?? "" });
-  const browser = await launch();
   const wanted = process.argv.slice(2);
-  for (const { name, at_s, show, sizes } of PICTURES) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue;
-    const wait_ms = began_ms + at_s * 1000 - performance.now();
-    if (demo !== undefined && wait_ms > 0) await new Promise((resolve) => setTimeout(resolve, wait_ms));
-    for (const [size, viewport] of Object.entries(sizes)) await take(browser, pages.url, `${name}-${size}`, viewport, show);
+  const isWanted = (name: string, size: string): boolean =>
+    wanted.length === 0 || wanted.includes(name) || wanted.includes(`${name}-${size}`);
+  const pictures = PICTURES.filter(({ name, sizes }) => Object.keys(sizes).some((size) => isWanted(name, size)));
+  const browser = await launch();
+  for (const speed of new Set(pictures.map(({ speed = SPEED }) => speed))) {
+    const demo = running === undefined ? await Demo.start(speed) : undefined;
+    const pages = await pagesOf(demo ?? { url: running ?? "" });
+    for (const { name, show, sizes } of pictures.filter((picture) => (picture.speed ?? SPEED) === speed))
+      // Beside each other: some wait for minutes.
+      await Promise.all(
+        Object.entries(sizes)
+          .filter(([size]) => isWanted(name, size))
+          .map(([size, viewport]) => take(browser, pages.url, `${name}-${size}`, viewport, show)),
+      );
+    await pages.close();
+    await demo?.stop();
   }
   await browser.close();
-  await pages.close();
-  await demo?.stop();
 }
 
 /** A page in both of its themes. */
@@ -196,7 +209,7 @@ async function take(
   viewport: Size,
   show: (page: Page, url: string) => Promise<void>,
 ): Promise<void> {
-  const isPhone = name.startsWith("phone") && !name.endsWith("desk");
+  const isPhone = !name.endsWith("desk");
   const { page, errors } = await newPage(browser, {
     viewport,
     colorScheme: "light",
@@ -205,6 +218,7 @@ async function take(
     hasTouch: isPhone,
     isMobile: isPhone,
   });
+  page.setDefaultTimeout(120_000);
   await show(page, url);
   for (const colorScheme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme });

@@ -233,7 +233,13 @@ function Heading({ detail }: { readonly detail: Detail }) {
       if (detail.why === undefined) return <EventName feature={detail.feature} />;
       return (
         <>
-          <EventName feature={detail.feature} /> <Icon of={ArrowRight} /> <span class="visually-hidden">to</span> <bdi>{detail.why}</bdi>
+          <span class="party">
+            <small class="quiet">event</small> <EventName feature={detail.feature} />
+          </span>{" "}
+          <Icon of={ArrowRight} /> <span class="visually-hidden">to</span>{" "}
+          <span class="party">
+            <small class="quiet">client</small> <bdi>{detail.why}</bdi>
+          </span>
         </>
       );
     case "client":
@@ -245,7 +251,7 @@ function Heading({ detail }: { readonly detail: Detail }) {
         </>
       );
     case "finding":
-      return <>{PAGES[detail.of].found(<bdi>{detail.name}</bdi>)}</>;
+      return <>{PAGES[detail.of].found(detail.name)}</>;
     case "edit":
       return (
         <>

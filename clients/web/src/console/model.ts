@@ -117,9 +117,16 @@ export class Console {
     this.figures = new Figures(this.access);
     this.clients = new Clients(this.access);
     this.reach = new Reach(this.access);
-    this.clients.onList = (clients) => this.same.learn(clients.map(({ client }) => client));
+    this.clients.onList = (clients) => {
+      this.same.learn(clients.map(({ client }) => client));
+      for (const seen of this.live.objects.newest()) this.same.put(seen, this.live.objects.attribute);
+    };
     this.clients.fresh = (client) => this.live.objects.get(this.same.pointOf(client) ?? "")?.place;
-    this.live.onEvent = (feature) => this.reach.offer(feature);
+    this.live.onEvent = (feature) => {
+      const seen = this.live.objects.get(this.live.objects.idOf(feature) ?? "");
+      if (seen !== undefined) this.same.put(seen, this.live.objects.attribute);
+      this.reach.offer(feature);
+    };
     this.live.listed = (feature) => holdsText(feature, this.filter.peek());
     let filter = "";
     effect(() => {
@@ -339,10 +346,6 @@ export class Console {
   #meaning(): Meaning {
     const scale = this.scale.peek();
     return {
-      clientOf: (point) => {
-        const seen = this.live.objects.get(point);
-        return seen === undefined ? undefined : this.same.put(seen, this.live.objects.attribute);
-      },
       colourOf: ({ feature }) => scale?.of(feature.properties) ?? -1,
       violates: (point) => this.live.violations.checksOf(point).length > 0,
       derived: ({ feature }) => rulesOf(feature) !== undefined,

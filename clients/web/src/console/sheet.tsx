@@ -2,6 +2,11 @@
 
 import { signal, useSignal } from "@preact/signals";
 
+const narrow = matchMedia("(width < 720px)");
+/** Whether the panel is a sheet. */
+export const isNarrow = signal(narrow.matches);
+narrow.addEventListener("change", ({ matches }) => (isNarrow.value = matches));
+
 /** Heights of the sheet, as parts of what the bar leaves; the least one has room for the tabs. */
 const HEIGHTS = [
   ["low", "Most of the map"],

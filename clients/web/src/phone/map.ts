@@ -42,10 +42,10 @@ const EVENT_LOOKS = [
   { colour: "--map-violation", shape: "triangle", size: 28 },
 ] as const;
 const ALARM_LOOKS = [
-  { colour: "--map-match", shape: "diamond", size: 30 },
-  { colour: "--map-match", shape: "diamond", size: 12 },
-  { colour: "--map-match", shape: "diamond", size: 38 },
-  { colour: "--map-match", shape: "diamond", size: 26 },
+  { colour: "--bad", shape: "diamond", size: 30 },
+  { colour: "--bad", shape: "diamond", size: 12 },
+  { colour: "--bad", shape: "diamond", size: 38 },
+  { colour: "--bad", shape: "diamond", size: 26 },
 ] as const;
 const [AWAY, SELECTED, DOUBTED] = [1, 2, 4];
 /** Fingers are wide. */

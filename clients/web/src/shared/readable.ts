@@ -56,9 +56,14 @@ export function kindText(kind: string): string {
 
 /** What an object is called by the attribute that names it: `taxi_id` 5724 is `Taxi 5724`. */
 export function objectName(attribute: string, value: string): string {
+  return `${objectKind(attribute)} ${value}`;
+}
+
+/** What objects are by the attribute that names them: `taxi_id` names a `Taxi`. */
+export function objectKind(attribute: string): string {
   const name = attribute.slice(attribute.lastIndexOf(".") + 1);
   const stem = name.replace(/[_-](id|no|nr|number|ref|key)$|(?<=\p{Ll})(Id|ID|No|Number|Key)$/u, "");
-  return `${/^(id|key)$/i.test(stem) ? "Object" : words(stem)} ${value}`;
+  return /^(id|key)$/i.test(stem) ? "Object" : words(stem);
 }
 
 /** A property as it is read. */

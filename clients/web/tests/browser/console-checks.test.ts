@@ -150,8 +150,8 @@ test("a violation is in the list with its two events, on the map as a mark and a
   await send("PUT", "/v1/checks/jump", JUMP);
   await open();
   await jump();
-  const row = page.locator(".feed .row").filter({ hasText: "jump: taxi t1" });
-  await row.getByText("7.8 km in 20 s: 1,404 km/h").waitFor();
+  const row = page.locator(".feed .row").filter({ hasText: "Too fast: taxi t1" });
+  await row.getByText("7.799 km in 20 s: 1,400 km/h, limit 198 km/h").waitFor();
   await page.locator('[data-violations="1"]').waitFor();
   // By keyboard, too.
   const walker = page.getByRole("application", { name: "Marks on the map" });
@@ -165,9 +165,9 @@ test("a violation is in the list with its two events, on the map as a mark and a
     })
     .toContain("its place may be wrong: check jump");
   await row.click();
-  await page.getByRole("heading", { name: "Check failed: jump" }).waitFor();
+  await page.getByRole("heading", { name: "Too fast" }).waitFor();
   await page.getByText("These events do not fit together").waitFor();
-  await page.locator(".why-label", { hasText: "7.8 km in 20 s: 1,404 km/h" }).waitFor();
+  await page.locator(".why-label", { hasText: "7.799 km in 20 s" }).waitFor();
   await expectAccessible(page, "a finding");
   const address = new URL(page.url());
   expect(address.searchParams.get("check")).toBe("jump");

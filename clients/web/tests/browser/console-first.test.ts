@@ -147,7 +147,9 @@ test("a delivery of an event opens why it reached its client: a scene on the map
   await page.locator(".feed .row", { hasText: "bus-9" }).click();
   await page.getByRole("button", { name: /emil by subscription near/ }).click();
   await page.getByRole("heading", { name: "bus-9 to emil" }).waitFor();
-  await page.getByText("emil gets it: it is 300 m away, within the 500 m around emil, and both conditions hold.").waitFor();
+  await page
+    .getByText("Client emil receives it: it is 300 m away, within the 500 m around the client, and both conditions hold.")
+    .waitFor();
   await expect.poll(() => page.locator(".why-pin .card strong").allTextContents()).toEqual(["bus-9", "emil"]);
   await expect.poll(() => page.locator(".why-pin li").allTextContents()).toEqual(["300 m away, within 500 m", "Kind Bus", "Seats 12"]);
   await expect.poll(() => page.locator(".why-label.good").textContent()).toBe("300 m");

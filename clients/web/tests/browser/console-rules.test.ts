@@ -105,7 +105,7 @@ test("what rules make is on the map, with lines from what it follows from, and a
   expect(address.searchParams.get("rules")).toBe("merge");
   expect(address.searchParams.get("finding")).not.toBeNull();
   await page.locator(".origins").getByRole("button", { name: "r2", exact: true }).click();
-  await page.getByRole("heading", { name: "Who got it" }).waitFor();
+  await page.getByRole("heading", { name: "Who received it" }).waitFor();
   // A page that is opened there knows the reports no more, and says so.
   await page.goto(address.href);
   await page.getByText("came before this page was opened").first().waitFor();

@@ -2,7 +2,7 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
-import { apart, bucketed, linearAxis, logarithmicAxis, momentsOf, pathOf } from "../../src/console/live/plot.js";
+import { bucketed, linearAxis, logarithmicAxis, momentsOf, newestOf, pathOf } from "../../src/console/live/plot.js";
 import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
@@ -214,10 +214,12 @@ test("a line breaks where nothing was measured", () => {
   expect(draw([0, 10_000, 20_000, 30_000], [1, undefined, 3, 4])).toBe("M0.0,1.0M20000.0,3.0L30000.0,4.0");
 });
 
-test("labels of lines that end at like values stand apart, within the chart", () => {
-  expect(apart([50, 50, 10], 14, 0, 100)).toEqual([50, 64, 10]);
-  expect(apart([98, 99, 97], 14, 0, 100)).toEqual([86, 100, 72]);
-  expect(apart([0, 30], 14, 5, 100)).toEqual([5, 30]);
+test("the figure beside a line is where the line ends, and the newest there is before it begins", () => {
+  const values = [10, 20, 90];
+  const { lines } = bucketed([0, 15_000, 25_000], [values], 10_000, "mean");
+  expect(newestOf(lines[0] ?? [], values)).toBe(20);
+  expect(newestOf([undefined, undefined], values)).toBe(90);
+  expect(newestOf([3, undefined], values)).toBeUndefined();
 });
 
 const METRICS = `# HELP t

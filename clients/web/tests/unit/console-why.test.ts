@@ -22,7 +22,10 @@ test("a circle around a client is joined with the event, in metres, and says wha
   const { features, labels } = whyDrawing(plane, explained(area), [{ radius_m: 500 }], event([9.12, 45.4]), ann([9.1, 45.4]));
   expect(drawn(features).map(({ geometry }) => geometry.type)).toEqual(["Point", "Polygon", "LineString"]);
   expect(drawn(features).map(({ properties }) => properties?.["holds"] as boolean)).toEqual([false, false, false]);
-  expect(labels).toEqual([{ at: [9.11, 45.4], text: "1.6 km, 1.1 km outside", holds: false }]);
+  const [label] = labels;
+  expect(label).toMatchObject({ text: "1.6 km, 1.1 km outside", holds: false, anchor: "top-left" });
+  // From the rim on.
+  expect(label?.at[0]).toBeCloseTo(9.1 + (0.02 * 500) / 1561, 9);
   // Where the client is not shown there is nothing to draw to.
   expect(whyDrawing(plane, explained(area), [{ radius_m: 500 }], event([9.12, 45.4]), ann()).labels).toEqual([]);
 });
@@ -92,30 +95,36 @@ test.each([
     following(320),
     "true",
     [speed(96, "true")],
-    "ann gets it: it is 320 m away, within the 500 m around ann, and speed_kmh >= 80 holds.",
+    "Client ann receives it: it is 320 m away, within the 500 m around the client, and speed_kmh >= 80 holds.",
   ],
-  [false, following(1561), "true", [], "ann does not get it: it is 1.6 km away, 1.1 km too far for the 500 m around ann."],
+  [
+    false,
+    following(1561),
+    "true",
+    [],
+    "Client ann does not receive it: it is 1.6 km away, 1.1 km too far for the 500 m around the client.",
+  ],
   [
     false,
     following(320),
     "false",
     [speed(16, "false")],
-    "ann does not get it: it is 320 m away, within the 500 m around ann, but its speed is 16 km/h, and speed_kmh >= 80 is asked for.",
+    "Client ann does not receive it: it is 320 m away, within the 500 m around the client, but its speed is 16 km/h, and speed_kmh >= 80 is asked for.",
   ],
   [
     false,
     { form: "everywhere", holds: true, metres_outside: 0 },
     "unknown",
     [speed(null, "unknown")],
-    "ann does not get it: any place will do, but it has no speed_kmh, and speed_kmh >= 80 is asked for.",
+    "Client ann does not receive it: any place will do, but it has no speed_kmh, and speed_kmh >= 80 is asked for.",
   ],
-  [true, { form: "everywhere", holds: true, metres_outside: 0 }, "true", [], "ann gets it: any place and any content will do."],
+  [true, { form: "everywhere", holds: true, metres_outside: 0 }, "true", [], "Client ann receives it: any place and any content will do."],
   [
     true,
     { form: "polygon", holds: true, metres_outside: 0 },
     "true",
     [],
-    "ann gets it: it is inside the polygon, and any content will do.",
+    "Client ann receives it: it is inside the polygon, and any content will do.",
   ],
 ] as const)("an answer is one sentence: %s %j", (matched, area, truth, constraints, said) => {
   const explanation = { matched, why: "", filters: [{ matched, area, condition: { truth, constraints } }] } as unknown as Explanation;
@@ -125,5 +134,5 @@ test.each([
 test("the broker's words say why an event is kept away that the filters take", () => {
   const filters = [{ matched: true, area: { form: "everywhere", holds: true }, condition: { truth: "true", constraints: [] } }];
   const explanation = { matched: false, why: "the event reaches 100 m", filters } as unknown as Explanation;
-  expect(sentence(explanation, "ann")).toBe("ann does not get it: the event reaches 100 m.");
+  expect(sentence(explanation, "ann")).toBe("Client ann does not receive it: the event reaches 100 m.");
 });

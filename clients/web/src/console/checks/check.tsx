@@ -34,7 +34,8 @@ export function CheckDetail({ name }: { readonly name: string }) {
   );
 }
 
-function DocumentPart({ check: { contexts, formula, clock: by, on_violation = "tell" } }: { readonly check: CheckShown }) {
+/** What a check asks for. */
+export function DocumentPart({ check: { contexts, formula, clock: by, on_violation = "tell" } }: { readonly check: CheckShown }) {
   return (
     <section aria-labelledby="holds">
       <h3 id="holds">What has to hold</h3>

@@ -4,9 +4,9 @@ import type { Plane } from "../../shared/map/plane.js";
 import { placeOf } from "../place.js";
 import { waysDrawing, type Way } from "../situations/drawing.js";
 import type { WhyDrawing } from "../why/drawing.js";
-import { stepOf, stepWords, type Violation } from "./violation.js";
+import { stepOf, wayWords, type Violation } from "./violation.js";
 
-export function drawingOf(plane: Plane, { bound, place }: Violation, limit_m_per_s?: number): WhyDrawing {
+export function drawingOf(plane: Plane, { bound, place }: Violation): WhyDrawing {
   const seen = bound.flatMap(({ feature }) => feature ?? []);
   // As they are numbered in the panel.
   const numbers = bound.flatMap(({ feature }, index) =>
@@ -15,7 +15,7 @@ export function drawingOf(plane: Plane, { bound, place }: Violation, limit_m_per
   const ways = seen.slice(1).flatMap((other, index): Way[] => {
     const one = seen[index];
     if (one === undefined) return [];
-    return [{ from: placeOf(one), to: placeOf(other), text: stepWords(stepOf(plane.world, one, other), limit_m_per_s) }];
+    return [{ from: placeOf(one), to: placeOf(other), text: wayWords(stepOf(plane.world, one, other)) }];
   });
   const { features, labels } = waysDrawing(plane, seen.length === 0 ? [place] : seen.map(placeOf), ways, "violation");
   return { features, labels: numbers.length > 1 ? [...labels, ...numbers] : labels };

@@ -5,37 +5,52 @@ import { useConsole } from "../context.js";
 import type { Bound } from "../situations/bound.js";
 import { BoundEvents } from "../situations/bound-events.js";
 import { FindingPage } from "../situations/detail.js";
+import { DocumentPart } from "./check.js";
 import { drawingOf } from "./drawing.js";
-import { subjectOf } from "../why/name.js";
-import { stepOf, stepWords, violationOf, violationWords } from "./violation.js";
+import { subjectOf, ViolationSign } from "../why/name.js";
+import { stepOf, stepWords, violationOf, violationTitle, violationWords } from "./violation.js";
 
 export function FindingDetail({ name, id }: { readonly name: string; readonly id: string }) {
   const console = useConsole();
   const { checks, live, settings } = console;
   const limit = console.limitOf(name);
   const { violations } = live;
+  const check = checks.get(name);
   return (
-    <FindingPage
-      of={checks}
-      name={name}
-      id={id}
-      known={violations.get(id)}
-      read={(feature) => violationOf(feature, violations.find)}
-      drawingOf={(plane, violation) => drawingOf(plane, violation, limit)}
-    >
-      {({ bound, place }) => (
-        <section aria-labelledby="bound">
-          <p class="found-words">
-            <bdi>{subjectOf({ bound }, live.objects.attribute)}</bdi>: {violationWords({ bound }, settings.world, limit)}
-          </p>
-          <h3 id="bound">{bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>
-          <ViolatingEvents bound={bound} check={name} />
-          {bound.some(({ feature }) => feature === undefined) && (
-            <p class="quiet">The map shows where the newest of them is: {degrees(place, settings.world)}.</p>
-          )}
-        </section>
-      )}
-    </FindingPage>
+    <>
+      <FindingPage
+        of={checks}
+        name={name}
+        id={id}
+        known={violations.get(id)}
+        read={(feature) => violationOf(feature, violations.find)}
+        drawingOf={drawingOf}
+      >
+        {({ bound, place }) => (
+          <section aria-labelledby="bound">
+            <p class="found-words numbers">
+              <bdi>{subjectOf({ bound }, live.objects.attribute)}</bdi>: {violationWords({ bound }, settings.world, limit)}
+            </p>
+            <h3 id="bound">{bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>
+            {/* Of two events all is said above. */}
+            {bound.length > 2 ? <ViolatingEvents bound={bound} check={name} /> : <BoundEvents bound={bound} between={() => undefined} />}
+            {bound.some(({ feature }) => feature === undefined) && (
+              <p class="quiet">The map shows where the newest of them is: {degrees(place, settings.world)}.</p>
+            )}
+          </section>
+        )}
+      </FindingPage>
+      {check !== undefined && <DocumentPart check={check} />}
+    </>
+  );
+}
+
+export function FindingHeading({ name }: { readonly name: string }) {
+  const console = useConsole();
+  return (
+    <>
+      <ViolationSign /> <bdi>{violationTitle(name, console.limitOf(name))}</bdi>
+    </>
   );
 }
 

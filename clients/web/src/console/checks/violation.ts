@@ -6,7 +6,7 @@ import { findingOf, idsOf } from "../../shared/finding.js";
 import { distance_m, type Place, type Plane } from "../../shared/map/plane.js";
 import { placeOf } from "../place.js";
 import { boundOf, type Bound, type Find } from "../situations/bound.js";
-import { clock, metres, span } from "../words.js";
+import { clock } from "../words.js";
 
 export interface Violation {
   readonly id: string;
@@ -44,18 +44,32 @@ export function stepOf(world: Plane["world"], one: DeliveredFeature, other: Deli
   };
 }
 
-/** `9.2 km in 31 s: 1,068 km/h, limit 198`; without the limit where none is known. */
-export function stepWords({ metres: far, seconds }: Step, limit_m_per_s?: number): string {
-  const way = `${metres(far)} in ${seconds > 0 && seconds < 10 ? `${Number(seconds.toFixed(1))} s` : span(seconds)}`;
-  if (seconds === 0) return `${metres(far)} apart at the same time`;
-  const limit = limit_m_per_s === undefined ? "" : `, limit ${speedText(limit_m_per_s)}`;
-  return `${way}: ${speedText(far / seconds)} km/h${limit}`;
+/** A reader who divides the way by the time finds the speed: both have a digit more than that. */
+const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const four = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
+
+/** `9.198 km in 31 s`. */
+export function wayWords({ metres, seconds }: Step): string {
+  const way = metres < 1000 ? `${four.format(metres)} m` : `${four.format(metres / 1000)} km`;
+  if (seconds === 0) return `${way} apart at the same time`;
+  return `${way} in ${seconds < 3600 ? `${four.format(seconds)} s` : `${four.format(seconds / 3600)} h`}`;
 }
 
-/** A speed in km/h. */
-function speedText(m_per_s: number): string {
-  const speed = m_per_s * 3.6;
-  return speed >= 9.95 ? Math.round(speed).toLocaleString("en") : speed.toFixed(1);
+/** `9.198 km in 31 s: 1,070 km/h, limit 198 km/h`; without the limit where none is known. */
+export function stepWords(step: Step, limit_m_per_s?: number): string {
+  const { metres, seconds } = step;
+  if (seconds === 0) return wayWords(step);
+  const speed = (3.6 * metres) / seconds;
+  if (limit_m_per_s === undefined) return `${wayWords(step)}: ${three.format(speed)} km/h`;
+  const limit = four.format(3.6 * limit_m_per_s);
+  // What is a little above the limit is not to look like it.
+  const text = three.format(speed) === limit ? four.format(speed) : three.format(speed);
+  return `${wayWords(step)}: ${text} km/h, limit ${limit} km/h`;
+}
+
+/** What a finding is called: checks whose limit is known found that something was faster. */
+export function violationTitle(check: string, limit_m_per_s: number | undefined): string {
+  return limit_m_per_s === undefined ? `Violates ${check}` : "Too fast";
 }
 
 /** What a finding says on one line; the ids where the page has not seen the events. */

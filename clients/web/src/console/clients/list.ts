@@ -56,6 +56,8 @@ export class Clients {
   readonly seen = signal(false);
   /** Shapes and clients that the map shows. */
   readonly areas = signal(0);
+  /** Areas that there are, drawn or not, of the clients that are listed. */
+  readonly allAreas = signal(0);
   readonly places = signal(0);
   /** Clients that are objects on the map, and have their mark there. */
   readonly merged = signal(0);
@@ -242,12 +244,14 @@ export class Clients {
     if (view === undefined) return;
     const still: Feature[] = [];
     const following: Feature[] = [];
+    let all = 0;
     for (const { client, position: [x, y] = [] } of this.list.value) {
       // What the console itself subscribes to is on the map already.
       if (client === this.#access.client.peek()) continue;
       const around: Place | undefined = this.fresh(client) ?? (x === undefined || y === undefined ? undefined : [x, y]);
       for (const { filters } of this.#subscriptions.get(client)?.documents ?? []) {
         for (const { area } of filters) {
+          all += Number(area !== undefined);
           const follows = area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
           if (follows && (around === undefined || !view.sees(around) || following.length > FOLLOWING)) continue;
           if (!follows && still.length >= STILL) continue;
@@ -261,6 +265,7 @@ export class Clients {
     this.tooMany.value = following.length > FOLLOWING || seen.length < following.length;
     const shapes = following.length > FOLLOWING ? still : [...still, ...seen];
     this.areas.value = shapes.length;
+    this.allAreas.value = all;
     this.#boxes = shapes.map(boxOf);
     view.draw("areas", shapes);
   }

@@ -1,26 +1,23 @@
-// A chart over time: axes with round numbers and units, lines with their names and newest values beside them, and a line to read others off.
+// A chart over time: axes with round numbers and units, lines with their names and newest values above them, and a line to read others off.
 
 import { useSignal } from "@preact/signals";
 
-import { areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, pathOf, apart } from "./plot.js";
+import { areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, newestOf, pathOf } from "./plot.js";
 
 export interface Series {
   readonly name: string;
+  /** What is counted or measured. */
+  readonly says: string;
   /** One for each of the chart's times; `undefined` where there was none. */
   readonly values: readonly (number | undefined)[];
 }
 
-const [WIDTH, HEIGHT] = [336, 98];
-/** Lines end where their labels begin. */
-const [LEFT, RIGHT, TOP, BOTTOM] = [44, 122, 8, 17];
+const [WIDTH, HEIGHT] = [336, 88];
+const [LEFT, RIGHT, TOP, BOTTOM] = [44, 6, 8, 17];
 const END = WIDTH - RIGHT;
 const BASE = HEIGHT - BOTTOM;
-/** A rate of now is the mean of this time. */
-const NOW_MS = 5000;
-/** From one label to the next. */
-const LABEL = 17;
 /** Narrower, what says that there is no data has no room for its words. */
-const NARROW = 58;
+const NARROW = 76;
 /** Lines of like values lie on each other, and each is seen: one with the area below it, then a thin one, dashes and dots. */
 const STROKES = [
   { "stroke-width": 2.5 },
@@ -35,7 +32,7 @@ const strokeOf = (at: number) => ({ fill: "none", "stroke-linecap": "round", ...
 const clock = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB");
 const minute = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
-/** Draws `series` over `times_ms`, ascending, in buckets of `step_s`; the axis ends at the newest and is `range_s` long. */
+/** Draws `series` over `times_ms`, ascending, in buckets of `step_s`; the axis ends at the newest whole one and is `range_s` long. */
 export function Chart({
   title,
   unit,
@@ -60,12 +57,10 @@ export function Chart({
 }) {
   const pointed = useSignal<number | undefined>(undefined);
   const isLog = scale === "logarithmic";
-  const to_ms = times_ms.at(-1) ?? 0;
   const span_ms = range_s * 1000;
-  const from_ms = to_ms - span_ms;
   const begins = Math.max(
     0,
-    times_ms.findIndex((time) => time >= from_ms - 2000 * step_s),
+    times_ms.findIndex((time) => time >= (times_ms.at(-1) ?? 0) - span_ms - 3000 * step_s),
   );
   const all = bucketed(
     times_ms.slice(begins),
@@ -73,6 +68,8 @@ export function Chart({
     step_s * 1000,
     isLog ? "most" : "mean",
   );
+  const to_ms = all.times_ms.at(-1) ?? times_ms.at(-1) ?? 0;
+  const from_ms = to_ms - span_ms;
   const first = all.times_ms.findIndex((time) => time >= from_ms);
   const times = first < 0 ? [] : all.times_ms.slice(first);
   const lines = all.lines.map((values) => (first < 0 ? [] : values.slice(first)));
@@ -82,24 +79,10 @@ export function Chart({
   const y = (value: number): number => BASE - axis.part(value) * (BASE - TOP);
   const index = pointed.value === undefined ? -1 : nearestOf(times, from_ms + pointed.value * span_ms);
   const time = times[index];
-  const shown = series.map(({ name, values }, at) => {
+  const shown = series.map(({ name, says, values }, at) => {
     const line = lines[at] ?? [];
-    const last = line.length - 1 - [...line].reverse().findIndex((value) => value !== undefined);
-    return {
-      name,
-      line,
-      value: time !== undefined ? line[index] : isLog ? values.at(-1) : lately(times_ms, values),
-      begins_ms: beginOf(times, line),
-      last,
-      end: line[last],
-    };
+    return { name, says, line, value: time === undefined ? newestOf(line, values) : line[index], begins_ms: beginOf(times, line) };
   });
-  const tops = apart(
-    shown.map(({ end }) => (end === undefined ? BASE : y(end))),
-    LABEL,
-    TOP + 2,
-    HEIGHT - LABEL / 2,
-  );
   const begins_ms = Math.min(to_ms, ...shown.map((each) => each.begins_ms ?? Infinity));
   const isEmpty = begins_ms - from_ms > 1500 * step_s;
   return (
@@ -108,99 +91,78 @@ export function Chart({
         <span>
           <strong>{title}</strong> <span class="quiet">{unit}</span>
         </span>
-        <span class="quiet numbers">{time === undefined ? "now" : clock(time)}</span>
+        <span class="quiet numbers">{time === undefined ? `newest ${step_s} s` : clock(time)}</span>
       </figcaption>
-      <div class="plot">
-        <svg
-          viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-          role="img"
-          aria-label={`${title}, ${unit}, of the last ${range_s / 60} minutes${isEmpty ? `, no data before ${minute(begins_ms)}` : ""}`}
-          onPointerMove={(event) => {
-            const box = event.currentTarget.getBoundingClientRect();
-            const at = ((event.clientX - box.left) / box.width) * WIDTH;
-            pointed.value = Math.min(1, Math.max(0, (at - LEFT) / (END - LEFT)));
-          }}
-          onPointerLeave={() => (pointed.value = undefined)}
-        >
-          {axis.ticks.map((tick) => (
-            <g key={tick} class="axis">
-              <line x1={LEFT} x2={END} y1={y(tick)} y2={y(tick)} />
-              <text x={LEFT - 5} y={y(tick) + 3.5} text-anchor="end">
-                {text(tick).replace(/\.0(?= )/, "")}
+      <ul class="lines numbers">
+        {shown.map(({ name, says, value }, at) => (
+          <li key={name} title={says}>
+            <span>
+              <svg viewBox="0 0 16 4" width="16" height="4" aria-hidden="true">
+                <line x1="1.5" x2="14.5" y1="2" y2="2" style={{ stroke: colourOf(at) }} {...strokeOf(at)} />
+              </svg>{" "}
+              {name}
+            </span>
+            <output data-rate={name} data-latency={name}>
+              {value === undefined ? "–" : text(value)}
+            </output>
+          </li>
+        ))}
+      </ul>
+      <svg
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="img"
+        aria-label={`${title}, ${unit}, of the last ${range_s / 60} minutes${isEmpty ? `, no data before ${minute(begins_ms)}` : ""}`}
+        onPointerMove={(event) => {
+          const box = event.currentTarget.getBoundingClientRect();
+          const at = ((event.clientX - box.left) / box.width) * WIDTH;
+          pointed.value = Math.min(1, Math.max(0, (at - LEFT) / (END - LEFT)));
+        }}
+        onPointerLeave={() => (pointed.value = undefined)}
+      >
+        {axis.ticks.map((tick) => (
+          <g key={tick} class="axis">
+            <line x1={LEFT} x2={END} y1={y(tick)} y2={y(tick)} />
+            <text x={LEFT - 5} y={y(tick) + 3.5} text-anchor="end">
+              {text(tick).replace(/\.0(?= )/, "")}
+            </text>
+          </g>
+        ))}
+        {momentsOf(from_ms, to_ms).map((moment) => (
+          <g key={moment} class="axis">
+            <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={BASE} />
+            {/* At the very end it would be cut. */}
+            {x(moment) <= END - 8 && (
+              <text x={Math.max(LEFT + 8, x(moment))} y={HEIGHT - 4} text-anchor="middle">
+                {minute(moment)}
               </text>
-            </g>
-          ))}
-          {momentsOf(from_ms, to_ms).map((moment) => (
-            <g key={moment} class="axis">
-              <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={BASE} />
-              {/* At the very end it would stand on the one before, or on a label. */}
-              {x(moment) <= END - 10 && (
-                <text x={Math.max(LEFT + 8, x(moment))} y={HEIGHT - 4} text-anchor="middle">
-                  {minute(moment)}
-                </text>
-              )}
-            </g>
-          ))}
-          {isEmpty && <Unmeasured to={x(begins_ms)} words={["no data before", minute(begins_ms)]} />}
-          {shown.slice(0, 1).map(({ name, line }) => (
-            <path key={name} class="below" d={areaOf(pathOf(times, line, 2500 * step_s, x, y), BASE)} style={{ fill: colourOf(0) }} />
-          ))}
-          {shown.map(({ name, line }, at) => (
-            <path
-              key={name}
-              d={pathOf(times, line, 2500 * step_s, x, y)}
-              style={{ stroke: colourOf(at) }}
-              stroke-linejoin="round"
-              {...strokeOf(at)}
-            />
-          ))}
-          {shown.map(({ name, last, end }, at) =>
-            end === undefined ? null : (
-              <polyline
-                key={name}
-                class="leader"
-                points={`${x(times[last] ?? 0)},${y(end)} ${END + 2},${y(end)} ${END + 9},${tops[at]}`}
-                style={{ stroke: colourOf(at) }}
-              />
-            ),
-          )}
-          <Later series={shown} begins_ms={begins_ms} step_ms={1000 * step_s} x={x} />
-          {time !== undefined && (
-            <>
-              <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={BASE} />
-              {shown.map(({ name, value }, at) =>
-                value === undefined ? null : <circle key={name} cx={x(time)} cy={y(value)} r={3.5} style={{ fill: colourOf(at) }} />,
-              )}
-            </>
-          )}
-        </svg>
-        <ul class="numbers">
-          {shown.map(({ name, value }, at) => (
-            <li
-              key={name}
-              style={{
-                left: `${(100 * (END + 11)) / WIDTH}%`,
-                top: `${((100 * (tops[at] ?? 0)) / HEIGHT).toFixed(1)}%`,
-                color: colourOf(at),
-              }}
-            >
-              {name}{" "}
-              <output data-rate={name} data-latency={name}>
-                {value === undefined ? "–" : text(value)}
-              </output>
-            </li>
-          ))}
-        </ul>
-      </div>
+            )}
+          </g>
+        ))}
+        {isEmpty && <Unmeasured to={x(begins_ms)} words={["no data before", minute(begins_ms)]} />}
+        {shown.slice(0, 1).map(({ name, line }) => (
+          <path key={name} class="below" d={areaOf(pathOf(times, line, 2500 * step_s, x, y), BASE)} style={{ fill: colourOf(0) }} />
+        ))}
+        {shown.map(({ name, line }, at) => (
+          <path
+            key={name}
+            d={pathOf(times, line, 2500 * step_s, x, y)}
+            style={{ stroke: colourOf(at) }}
+            stroke-linejoin="round"
+            {...strokeOf(at)}
+          />
+        ))}
+        <Later series={shown} begins_ms={begins_ms} step_ms={1000 * step_s} x={x} />
+        {time !== undefined && (
+          <>
+            <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={BASE} />
+            {shown.map(({ name, value }, at) =>
+              value === undefined ? null : <circle key={name} cx={x(time)} cy={y(value)} r={3.5} style={{ fill: colourOf(at) }} />,
+            )}
+          </>
+        )}
+      </svg>
     </figure>
   );
-}
-
-/** The mean of the last seconds: of one alone it would jump. */
-function lately(times: readonly number[], values: readonly (number | undefined)[]): number | undefined {
-  const since_ms = (times.at(-1) ?? 0) - NOW_MS;
-  const last = values.filter((value, at): value is number => value !== undefined && (times[at] ?? 0) > since_ms);
-  return last.length === 0 ? undefined : last.reduce((sum, value) => sum + value, 0) / last.length;
 }
 
 /** When a line begins. */

@@ -1,4 +1,4 @@
-// The arithmetic of a chart: its axes, its buckets of time, its lines, and where the labels of these stand.
+// The arithmetic of a chart: its axes, its buckets of time and its lines.
 
 /** Steps of the axis of time. */
 const STEPS_S = [60, 120, 300, 600, 900, 1800];
@@ -108,15 +108,19 @@ export function areaOf(path: string, base: number): string {
     .join("");
 }
 
-/** Moves labels apart: each as near to where it is wanted as `gap` and the bounds permit, in the same order. */
-export function apart(wanted: readonly number[], gap: number, from: number, to: number): number[] {
-  const order = wanted.map((_, at) => at).sort((one, other) => (wanted[one] ?? 0) - (wanted[other] ?? 0) || one - other);
-  const placed = [...wanted];
-  let least = from;
-  for (const at of order) least = (placed[at] = Math.max(least, wanted[at] ?? 0)) + gap;
-  let most = to;
-  for (const at of order.reverse()) most = (placed[at] = Math.min(most, placed[at] ?? 0)) - gap;
-  return placed;
+/** The figure beside a line: where the line ends. Until the line begins, the newest value there is. */
+export function newestOf(line: Values, values: Values): number | undefined {
+  return line.some((value) => value !== undefined) ? line.at(-1) : values.at(-1);
+}
+
+/** The same of one line whose chart is not drawn. */
+export function figureOf(times_ms: readonly number[], values: Values, step_s: number, pick: "mean" | "most"): number | undefined {
+  const begins = Math.max(
+    0,
+    times_ms.findIndex((time) => time >= (times_ms.at(-1) ?? 0) - 3000 * step_s),
+  );
+  const newest = values.slice(begins);
+  return newestOf(bucketed(times_ms.slice(begins), [newest], step_s * 1000, pick).lines[0] ?? [], newest);
 }
 
 /** The index of the time that is nearest; -1 where there is none. */

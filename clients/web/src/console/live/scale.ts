@@ -5,7 +5,7 @@ import { attributeOf } from "./objects.js";
 /** Classes of numbers come first among the theme's `--map-c` colours, then kinds, then what is none of them. */
 const STEPS = 6;
 const KINDS = 7;
-const OTHER = STEPS + KINDS;
+export const OTHER = STEPS + KINDS;
 
 export interface LegendRow {
   /** Of the theme's classes. */

@@ -8,11 +8,29 @@ import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { holding } from "../rows.js";
+import { isNarrow } from "../sheet.js";
 import { clock, count, counted, duration, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
-import { LATENCIES, RANGES } from "./figures.js";
+import { LATENCIES, RANGES, type Latency } from "./figures.js";
 import { NoEvents } from "./empty.js";
-import { RATES } from "./rates.js";
+import { OF_A_FLOOD } from "./feed.js";
+import { LOOK_MS } from "./live.js";
+import { figureOf } from "./plot.js";
+import { RATES, type Rate } from "./rates.js";
+
+const COUNTED: Readonly<Record<Rate, string>> = {
+  events: "Events published",
+  matches: "Pairs of an event and a subscription that it matches",
+  deliveries: "Pairs of an event and a client that it goes to, by however many subscriptions",
+  moves: "Positions that clients reported",
+};
+const MEASURED: Readonly<Record<Latency, string>> = { match: "is matched", write: "is written to a client" };
+
+/** Of more events than a person reads the list shows so many. */
+const LISTED_PER_S = (OF_A_FLOOD * 1000) / LOOK_MS;
+
+/** How many seconds a point of a chart of so many is of. */
+const stepOf = (range_s: number): number => (RANGES.find(([range]) => range === range_s) ?? RANGES[0])[2];
 
 export function LiveTab() {
   // Before the first event, how to make one matters more than lines at 0.
@@ -39,10 +57,10 @@ function FiguresPart() {
   }
   const { stats, rates, latencies } = shown;
   const range_s = figures.range_s.value;
-  const [, , step_s] = RANGES.find(([range]) => range === range_s) ?? RANGES[0];
-  return (
-    <section class="figures" aria-label="Figures">
-      {why !== undefined && <p class="warn">{why}</p>}
+  const step_s = stepOf(range_s);
+  const now = (rate: Rate): number => figureOf(rates.times_ms, rates.of[rate], step_s, "mean") ?? 0;
+  const charts = (
+    <>
       <div class="title">
         <p class="broker quiet" title={stats.engine_why}>
           nearcast {stats.version}, up for {span(stats.uptime_s)}
@@ -65,7 +83,7 @@ function FiguresPart() {
         step_s={step_s}
         scale="linear"
         text={count}
-        series={RATES.map((rate) => ({ name: rate, values: rates.of[rate] }))}
+        series={RATES.map((rate) => ({ name: rate, says: COUNTED[rate], values: rates.of[rate] }))}
       />
       <Chart
         title="Latency"
@@ -76,7 +94,11 @@ function FiguresPart() {
         scale="logarithmic"
         text={duration}
         series={LATENCIES.flatMap(([name]) =>
-          (["p50", "p99"] as const).map((part) => ({ name: `${name} ${part}`, values: latencies.of[`${name} ${part}`] })),
+          (["p50", "p99"] as const).map((part) => ({
+            name: `${name} ${part}`,
+            says: `Until an event ${MEASURED[name]}`,
+            values: latencies.of[`${name} ${part}`],
+          })),
         )}
       />
       <dl class="strip numbers">
@@ -97,6 +119,25 @@ function FiguresPart() {
           </div>
         ))}
       </dl>
+    </>
+  );
+  // On a narrow screen the events come first: the charts are folded.
+  return (
+    <section class="figures" aria-label="Figures">
+      {why !== undefined && <p class="warn">{why}</p>}
+      {isNarrow.value ? (
+        <details>
+          <summary class="numbers">
+            <strong>Rates and latency</strong>{" "}
+            <span class="quiet">
+              {count(now("events"))} events/s, {count(now("deliveries"))} deliveries/s
+            </span>
+          </summary>
+          {charts}
+        </details>
+      ) : (
+        charts
+      )}
     </section>
   );
 }
@@ -105,7 +146,10 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
   const console = useConsole();
   const { live, access, figures } = console;
   // The chart's own number; without the scope for it, what the page has counted.
-  const rate = figures.shown.value?.rates.of.events.at(-1) ?? live.came_per_s.value;
+  const rates = figures.shown.value?.rates;
+  const rate =
+    (rates === undefined ? undefined : figureOf(rates.times_ms, rates.of.events, stepOf(figures.range_s.value), "mean")) ??
+    live.came_per_s.value;
   // Rows stand still while somebody points at them or is among them. Where there are none, nobody is: a button that goes away leaves the
   // pointer that pressed it here.
   const held = useSignal(false);
@@ -120,7 +164,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
     <section class="feed" aria-labelledby="feed">
       <div class="title">
         <h2 id="feed">Newest events</h2>
-        <span class="quiet numbers">{live.flooded.value ? `a sample of ${count(rate)}/s` : "all of them"}</span>
+        <span class="quiet numbers">{live.flooded.value ? `${LISTED_PER_S} of ${count(rate)} a second` : "all of them"}</span>
         <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
           <Icon of={live.paused.value ? Play : Pause} size={14} filled /> Pause
         </button>

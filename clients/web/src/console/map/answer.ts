@@ -20,6 +20,8 @@ const CLOSEST = 16;
 const WORDS_PX = 110;
 /** A number stands so far from its mark. */
 const NUMBER_PX = 15;
+/** Words beside their place are off it by so much. */
+const BESIDE_PX = 12;
 
 export class AnswerLayer {
   readonly #base: BaseMap;
@@ -64,10 +66,13 @@ export class AnswerLayer {
         css("--map-group", opacity),
         ["case", HOLDS, css("--good", opacity), css("--bad", opacity)],
       ];
-      map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.3));
+      map.setPaintProperty("why-around", "fill-color", css("--map-ground", 0.1));
       map.setPaintProperty("why-edge", "line-color", css("--surface", 0.9));
-      map.setPaintProperty("why-fill", "fill-color", by(0.14));
-      for (const id of ["why-line", "why-way"]) map.setPaintProperty(id, "line-color", by(1));
+      // An area that the event is outside of has done nothing wrong.
+      const area = (opacity: number): ExpressionSpecification => ["case", HOLDS, css("--good", opacity), css("--map-area", opacity)];
+      map.setPaintProperty("why-fill", "fill-color", area(0.14));
+      map.setPaintProperty("why-line", "line-color", area(1));
+      map.setPaintProperty("why-way", "line-color", by(1));
       map.setPaintProperty("why-event", "circle-stroke-color", by(1));
     });
   }
@@ -85,11 +90,14 @@ export class AnswerLayer {
     map.setPaintProperty("areas-line", "line-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
-    this.#labels = drawing.labels.map(({ at, text, holds, as, isNumber = false }) => {
+    this.#labels = drawing.labels.map(({ at, text, holds, as, anchor, isNumber = false }) => {
       const element = document.createElement("div");
       element.className = `why-label ${as ?? (holds === true ? "good" : "bad")}${isNumber ? " number" : ""}`;
       element.textContent = text;
-      return new Marker({ element, offset: isNumber ? [NUMBER_PX, -NUMBER_PX] : [0, 0] }).setLngLat([at[0], at[1]]).addTo(map);
+      const to = (first: string, second: string): number =>
+        anchor?.includes(first) === true ? BESIDE_PX : anchor?.includes(second) === true ? -BESIDE_PX : 0;
+      const offset: [number, number] = isNumber ? [NUMBER_PX, -NUMBER_PX] : [to("left", "right"), to("top", "bottom")];
+      return new Marker({ element, offset, anchor: anchor ?? "center" }).setLngLat([at[0], at[1]]).addTo(map);
     });
     for (const pin of pins) this.#labels.push(new Marker({ element: pinElement(pin) }).setLngLat([pin.at[0], pin.at[1]]).addTo(map));
     const bounds = new LngLatBounds();
@@ -107,11 +115,11 @@ export class AnswerLayer {
     }
     const { clientWidth, clientHeight } = map.getCanvas();
     const around = Math.min(clientWidth, clientHeight) * PADDING;
-    map.fitBounds(bounds, { padding: paddingOf(map, around, pins.length > 0 ? WORDS_PX : 0), maxZoom: CLOSEST, duration: 600 });
+    map.fitBounds(bounds, { padding: paddingOf(map, around, pins.length > 0 ? WORDS_PX : 0, true), maxZoom: CLOSEST, duration: 600 });
   }
 }
 
 function variableOf({ as, holds }: Readonly<Record<string, unknown>>): string {
   if (as === "violation" || as === "derived" || as === "group") return `--map-${as}`;
-  return holds === true ? "--good" : "--bad";
+  return holds === true ? "--good" : "--map-area";
 }

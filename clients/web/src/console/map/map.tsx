@@ -5,13 +5,14 @@ import { Layers as LayersIcon, Maximize, Minus, Plus } from "lucide";
 import { useEffect, useRef } from "preact/hooks";
 
 import { Icon } from "../../shared/icon.js";
-
+import { objectKind } from "../../shared/readable.js";
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
 import { stateOf } from "../clients/list.js";
 import { LINES } from "../groups/lines.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { count, counted, moment, valueText } from "../words.js";
+import { OTHER } from "../live/scale.js";
 import type { Marks } from "./density.js";
 import { ObjectChoice } from "./object-choice.js";
 import { Time } from "./time.js";
@@ -45,6 +46,7 @@ export function MapPart() {
         </p>
       )}
       <Layers />
+      <RingKey />
       <Tip />
       <div class="zoom" role="group" aria-label="Map">
         <button type="button" aria-label="Zoom in" title="Zoom in" onClick={() => view.value?.zoom(1)}>
@@ -78,6 +80,7 @@ const SIGNS: readonly (readonly [sample: string, words: string])[] = [
   ["heading", "headed where its tip points"],
   ["trails", "its way in the last 40 s"],
   ["flashes", "just delivered to a client"],
+  ["rings", "how many marks are there, a part for each colour"],
   ["dashes", "how far it is between two places"],
   ["violations", "violated a check lately"],
   ["derived", "made by a rule set"],
@@ -89,11 +92,13 @@ const MARKS: readonly (readonly [Marks | "auto", string])[] = [
   ["heat", "Heat map"],
 ];
 
-/** The layers and what else can be switched. On a narrow screen they are behind a button. */
+/** The layers and what else can be switched. On a narrow screen, and while an answer or a finding is on the map, they are behind a button. */
 function Layers() {
+  const detail = useConsole().details.value.at(-1);
+  const isScene = detail?.kind === "finding" || (detail?.kind === "event" && detail.why !== undefined);
   const open = useSignal(false);
   return (
-    <div class="layers">
+    <div class={isScene ? "layers scene" : "layers"}>
       <button type="button" class="unfold" aria-expanded={open.value} aria-controls="layers" onClick={() => (open.value = !open.value)}>
         <Icon of={LayersIcon} /> Layers
       </button>
@@ -108,10 +113,10 @@ function Switches() {
   const console = useConsole();
   const { live, clients, draft, settings, groups, view } = console;
   const definitions = groups.list.value ?? [];
-  const [placed, listed] = [
-    clients.places.value + clients.merged.value,
-    console.figures.shown.value?.stats.clients ?? clients.list.value.length,
-  ];
+  const merged = clients.merged.value;
+  const [placed, listed] = [clients.places.value + merged, console.figures.shown.value?.stats.clients ?? clients.list.value.length];
+  const attribute = live.objects.attribute;
+  const kind = attribute === undefined ? "object" : objectKind(attribute).toLowerCase();
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value - (view.value?.hidden.value ?? 0),
@@ -121,9 +126,14 @@ function Switches() {
   };
   /** What a count is of, where that is not all. */
   const notes: Readonly<Partial<Record<Layer, string>>> = {
-    ...(live.objects.attribute !== undefined && { events: `newest per ${live.objects.attribute}` }),
-    ...(listed > placed && placed > 0 && { clients: `of ${count(listed)}; ${count(listed - placed)} have no position` }),
-    ...(clients.tooMany.value && { areas: "zoom in for clients’ own" }),
+    ...(attribute !== undefined && { events: `newest of each ${kind}` }),
+    ...(placed > 0 && {
+      clients: [
+        ...(merged > 0 ? [`${count(merged)} share the mark of their ${kind}`] : []),
+        ...(listed > placed ? [`${count(listed - placed)} more have no position`] : []),
+      ].join("; "),
+    }),
+    ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}; zoom in for those around clients` }),
   };
   return (
     <>
@@ -203,7 +213,7 @@ function LayerSwitch({
           {count(number)}
         </output>
       )}
-      {note !== undefined && <small class="quiet">{note}</small>}
+      {note !== undefined && note !== "" && <small class="quiet">{note}</small>}
     </label>
   );
 }
@@ -269,6 +279,23 @@ function Legend() {
         {scale.legend.length === 0 && <li class="quiet">No event has it yet.</li>}
       </ul>
     </section>
+  );
+}
+
+/** What rings of clusters mean, where the legend is folded. */
+function RingKey() {
+  const { scale, live } = useConsole();
+  const { attribute } = live.objects;
+  const kinds = (scale.value?.legend ?? []).filter(({ colour }) => colour !== OTHER);
+  return (
+    <p class="ring-key">
+      {attribute === undefined ? "marks" : `${objectKind(attribute)}s`}
+      {kinds.slice(0, 3).map(({ colour, text }) => (
+        <span key={text}>
+          <span class="swatch" aria-hidden="true" style={{ background: `var(--map-c${colour})` }} /> <bdi>{valueText(text, 12)}</bdi>
+        </span>
+      ))}
+    </p>
   );
 }
 

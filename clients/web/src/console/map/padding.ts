@@ -2,22 +2,22 @@
 
 import type { Map as LibraryMap, PaddingOptions } from "maplibre-gl";
 
-/** The switches of the layers, the buttons, and the time above the attribution, each with its distance from the edge; in CSS pixels. */
+/** The switches of the layers, the buttons, and the time above the attribution, each with its distance from the edge, in CSS pixels. */
 const UNDER = { top: 40, right: 64, bottom: 96, left: 216 };
-/** On a narrow screen the switches are one button. */
+/** On a narrow screen, and while a scene is shown, the switches are one button. */
 const NARROW_PX = 720;
 
 /**
  * Padding for `fitBounds`, with `around` pixels at least, and `more` for words that stand beside what is shown. A small map keeps two fifths of its width
- * and height for what is shown.
+ * and height for what is shown. `isScene`: the switches are folded.
  */
-export function paddingOf(map: LibraryMap, around: number, more = 0): PaddingOptions {
+export function paddingOf(map: LibraryMap, around: number, more = 0, isScene = false): PaddingOptions {
   const { clientWidth, clientHeight } = map.getCanvas();
   const padding = (under: number, length: number): number => Math.min(Math.max(around, under + more), length * 0.3);
   return {
     top: padding(UNDER.top, clientHeight),
     right: padding(UNDER.right, clientWidth),
     bottom: padding(UNDER.bottom, clientHeight),
-    left: padding(clientWidth < NARROW_PX ? 0 : UNDER.left, clientWidth),
+    left: padding(isScene || clientWidth < NARROW_PX ? 0 : UNDER.left, clientWidth),
   };
 }

@@ -23,9 +23,8 @@ import { paddingOf } from "./padding.js";
 import type { Spot } from "./walk.js";
 
 const LOOKS: readonly PointLook[] = [
-  { colour: "--map-object", shape: "disc", size: 10 }, // An object.
+  { colour: "--map-object", shape: "disc", size: 11 }, // An object, also one that is a client, too.
   { colour: "--map-object", shape: "disc", size: 8 }, // An event of its own.
-  { colour: "--map-object", shape: "both", size: 13 }, // An object that is a client, too.
   { colour: "--map-match", shape: "diamond", size: 14 },
   { colour: "--text", shape: "halo", size: 32 }, // Around what was clicked: in no colour that a delivery or a mark has.
   { colour: "--map-client", shape: "ring", size: 11 },
@@ -34,12 +33,11 @@ const LOOKS: readonly PointLook[] = [
 ];
 const OBJECT = 0;
 const EVENT = 1;
-const BOTH = 2;
-const MATCH = 3;
-const CHOSEN = 4;
-const CLIENT = 5;
-const VIOLATION = 6;
-const DERIVED = 7;
+const MATCH = 2;
+const CHOSEN = 3;
+const CLIENT = 4;
+const VIOLATION = 5;
+const DERIVED = 6;
 
 /** What can be switched. */
 export type Layer = "events" | "clients" | "areas" | "groups" | "trails" | "flashes";
@@ -67,8 +65,6 @@ export interface Picked {
 
 /** What the map asks of its owner. */
 export interface Meaning {
-  /** The client that is the same thing as a point. */
-  clientOf(point: string): string | undefined;
   /** The class of a point's colour; -1 for that of all points. */
   colourOf(seen: Seen): number;
   /** Whether a point has violated a check lately. */
@@ -101,7 +97,7 @@ export class MapView implements Shown {
   readonly #flashes: Flashes;
   /** By the source of the shapes. */
   readonly #corridors = new Map<string, CorridorLayer>();
-  #meaning: Meaning = { clientOf: () => undefined, colourOf: () => -1, violates: () => false, derived: () => false, shows: () => true };
+  #meaning: Meaning = { colourOf: () => -1, violates: () => false, derived: () => false, shows: () => true };
   #switched: Readonly<Record<Layer, boolean>> = {
     events: true,
     clients: true,
@@ -227,17 +223,7 @@ export class MapView implements Shown {
     const at = this.#base.plane.toMap(seen.place);
     const violates = this.#meaning.violates(seen.id);
     const derived = this.#meaning.derived(seen);
-    const look = seen.matched
-      ? MATCH
-      : violates
-        ? VIOLATION
-        : derived
-          ? DERIVED
-          : seen.object === undefined
-            ? EVENT
-            : this.#meaning.clientOf(seen.id) === undefined
-              ? OBJECT
-              : BOTH;
+    const look = seen.matched ? MATCH : violates ? VIOLATION : derived ? DERIVED : seen.object === undefined ? EVENT : OBJECT;
     const colour = seen.matched || violates || derived ? -1 : this.#meaning.colourOf(seen);
     // Of a longer time nobody knows the way in between.
     const jump = Math.abs(seen.after_s ?? 0) > KNOWN_WAY_S;

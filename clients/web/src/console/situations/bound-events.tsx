@@ -14,19 +14,20 @@ export function BoundEvents({
 }: {
   readonly bound: readonly Bound[];
   /** What lies between an event and the next. */
-  readonly between?: (one: DeliveredFeature, other: DeliveredFeature) => string;
+  readonly between?: (one: DeliveredFeature, other: DeliveredFeature) => string | undefined;
 }) {
   const console = useConsole();
   return (
     <ol class="bound">
       {bound.map(({ variable, id, feature }, index) => {
         const before = bound[index - 1]?.feature;
+        const words = feature !== undefined && before !== undefined ? between?.(before, feature) : undefined;
         return (
           <li key={`${variable} ${id}`}>
-            {between !== undefined && feature !== undefined && before !== undefined && (
+            {words !== undefined && (
               <p class="step numbers">
                 <span aria-hidden="true">↓ </span>
-                {between(before, feature)}
+                {words}
               </p>
             )}
             <p>

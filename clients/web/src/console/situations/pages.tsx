@@ -4,7 +4,7 @@ import type { ComponentChildren, FunctionComponent } from "preact";
 
 import { CheckDetail } from "../checks/check.js";
 import { EditCheck } from "../checks/edit.js";
-import { FindingDetail } from "../checks/finding.js";
+import { FindingDetail, FindingHeading } from "../checks/finding.js";
 import { ChecksTab } from "../checks/tab.js";
 import { ChangeDetail, GroupDefinitionDetail } from "../groups/detail.js";
 import { EditGroups } from "../groups/edit.js";
@@ -12,7 +12,7 @@ import { GroupsTab } from "../groups/tab.js";
 import { DerivedDetail, RuleSetDetail } from "../rules/detail.js";
 import { EditRules } from "../rules/edit.js";
 import { RulesTab } from "../rules/tab.js";
-import { DerivedSign, GroupSign, ViolationSign } from "../why/name.js";
+import { DerivedSign, GroupSign } from "../why/name.js";
 import type { SituationKind } from "./list.js";
 
 interface Pages {
@@ -21,8 +21,8 @@ interface Pages {
   readonly Detail: FunctionComponent<{ readonly name: string }>;
   readonly Finding: FunctionComponent<{ readonly name: string; readonly id: string }>;
   readonly Edit: FunctionComponent<{ readonly name: string | undefined }>;
-  /** The heading of a finding, around the name of what found it. */
-  readonly found: (name: ComponentChildren) => ComponentChildren;
+  /** The heading of a finding, by the name of what found it. */
+  readonly found: (name: string) => ComponentChildren;
 }
 
 export const PAGES: Readonly<Record<SituationKind, Pages>> = {
@@ -32,11 +32,7 @@ export const PAGES: Readonly<Record<SituationKind, Pages>> = {
     Detail: CheckDetail,
     Finding: FindingDetail,
     Edit: EditCheck,
-    found: (name) => (
-      <>
-        <ViolationSign /> Check failed: {name}
-      </>
-    ),
+    found: (name) => <FindingHeading name={name} />,
   },
   rules: {
     title: "Rule set",
@@ -46,7 +42,7 @@ export const PAGES: Readonly<Record<SituationKind, Pages>> = {
     Edit: EditRules,
     found: (name) => (
       <>
-        <DerivedSign /> Made by rules {name}
+        <DerivedSign /> Made by rules <bdi>{name}</bdi>
       </>
     ),
   },
@@ -58,7 +54,7 @@ export const PAGES: Readonly<Record<SituationKind, Pages>> = {
     Edit: EditGroups,
     found: (name) => (
       <>
-        <GroupSign /> Group of {name}
+        <GroupSign /> Group of <bdi>{name}</bdi>
       </>
     ),
   },

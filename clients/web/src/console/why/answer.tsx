@@ -42,7 +42,7 @@ export function Answer({
           <bdi>{sentence(explanation, client)}</bdi>
         </p>
       </div>
-      {filter !== undefined && <Steps {...filterWords(filter)} matched={matched} client={client} />}
+      {filter !== undefined && <Steps {...filterWords(filter)} matched={matched} />}
       {explanation.filters.map(filterWords).map((each, index) => (
         <FilterPart key={index} words={each} number={explanation.filters.length > 1 ? index + 1 : undefined} />
       ))}
@@ -72,18 +72,18 @@ export function Answer({
 }
 
 /** The way of the event: each step is taken, or it is where the event stops. */
-function Steps({ area, nearest, constraints, conditionHolds: met, matched, client }: FilterWords & { readonly client: string }) {
+function Steps({ area, nearest, constraints, conditionHolds: met, matched }: FilterWords) {
   const inArea = area.mark === "yes" && nearest?.mark !== "no";
   const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean])[] = [
     [MapPin, "Event", true],
     [Radar, "Area", inArea],
     [ListChecks, constraints.length === 0 ? "No condition" : "Conditions", met],
-    [Smartphone, client, matched],
+    [Smartphone, "Client", matched],
   ];
   return (
     <ol class="steps" aria-hidden="true">
       {steps.map(([icon, label, taken], index) => (
-        <li key={index} class={taken && steps.slice(0, index).every(([, , before]) => before) ? "taken" : taken ? "open" : "stopped"}>
+        <li key={index} class={taken ? "taken" : "stopped"}>
           <span class="stop">
             <Icon of={icon} size={18} />
             {index > 0 && (
@@ -92,7 +92,7 @@ function Steps({ area, nearest, constraints, conditionHolds: met, matched, clien
               </span>
             )}
           </span>
-          <bdi>{label}</bdi>
+          <span>{label}</span>
         </li>
       ))}
     </ol>

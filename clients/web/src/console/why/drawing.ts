@@ -1,4 +1,4 @@
-// An answer to Why on the map: the area, the event, and the line between them with its metres; red where the place does not hold.
+// An answer to Why on the map: the area, the event, and the line between them with its metres; red where the event is outside.
 
 import type { Feature, Position } from "geojson";
 import type { Explanation } from "nearcast";
@@ -20,6 +20,8 @@ export interface WhyDrawing {
     readonly text: string;
     readonly holds?: boolean;
     readonly as?: FoundAs;
+    /** The side or corner of its words that is at the place; their middle where that is absent. */
+    readonly anchor?: "left" | `${"top" | "bottom"}-${"left" | "right"}`;
     /** It tells a mark's number, and stands beside the mark. */
     readonly isNumber?: boolean;
   }[];
@@ -57,11 +59,14 @@ export function whyDrawing(
   const holds = explanation.matched;
   const features: Feature[] = [{ type: "Feature", properties: { holds }, geometry: { type: "Point", coordinates: at } }];
   const labels: WhyDrawing["labels"][number][] = [];
+  const clientAt = client === undefined ? undefined : plane.toMap(client);
+  // Two marks at one place have their words on either side of it.
+  const isAbove = clientAt === undefined || at[1] >= clientAt[1];
   for (const [index, { area, matched }] of explanation.filters.entries()) {
     const asked = areas[index];
     const shapes = shapesOf(plane, asked, client, { holds: area.holds, matched });
     features.push(...shapes);
-    const { distance_m } = area as { distance_m?: number | null };
+    const { distance_m, radius_m } = area as { distance_m?: number | null; radius_m?: number | null };
     const isRound = area.form === "following" || area.form === "circle";
     const middle = asked?.center === undefined ? client : ([asked.center[0] ?? 0, asked.center[1] ?? 0] as const);
     const to = isRound ? (middle === undefined ? undefined : plane.toMap(middle)) : nearest(shapes, at);
@@ -73,20 +78,24 @@ export function whyDrawing(
       properties: { holds: area.holds, way: true },
       geometry: { type: "LineString", coordinates: [at, to] },
     });
+    const isOut = outside !== undefined && isRound;
+    const rim = Math.min(1, (radius_m ?? 0) / far);
+    const isSteep = Math.abs(at[1] - to[1]) > Math.abs(at[0] - to[0]) * Math.cos((at[1] * Math.PI) / 180);
+    // What is outside of a circle has its words there, beside the line, however short that is: from the rim on, away from the circle.
+    const part = !isOut ? 0.5 : isSteep ? (1 + rim) / 2 : rim;
+    const corner = `${isAbove ? "top" : "bottom"}-${at[0] < to[0] ? "right" : "left"}` as const;
     labels.push({
-      at: [(at[0] + to[0]) / 2, (at[1] + to[1]) / 2],
+      at: [to[0] + (at[0] - to[0]) * part, to[1] + (at[1] - to[1]) * part],
       text: `${metres(far)}${outside === undefined ? "" : isRound ? `, ${metres(outside)} outside` : " outside"}`,
       holds: area.holds,
+      ...(isOut && { anchor: isSteep ? "left" : corner }),
     });
   }
   const filter = decisive(explanation);
-  const to = client === undefined ? undefined : plane.toMap(client);
-  // Two marks at one place have their words on either side of it.
-  const isAbove = to === undefined || at[1] >= to[1];
   const pins: Pin[] = [
     { kind: "event", at, name: event.name, holds, rows: filter === undefined ? [] : rowsOf(filter), side: isAbove ? "above" : "below" },
   ];
-  if (to !== undefined) pins.push({ kind: "client", at: to, name, holds, rows: [], side: isAbove ? "below" : "above" });
+  if (clientAt !== undefined) pins.push({ kind: "client", at: clientAt, name, holds, rows: [], side: isAbove ? "below" : "above" });
   return { features: [...aroundOf(features), ...features], labels, pins };
 }
 

@@ -21,9 +21,13 @@ export function EventDetail({ feature, why }: { readonly feature: DeliveredFeatu
   const console = useConsole();
   if (why !== undefined) {
     return (
-      <section aria-label="Why a client gets it, or not">
-        <WhyForm event={feature} asks={why} />
-      </section>
+      <>
+        <section aria-label="Why a client receives it, or not">
+          <WhyForm event={feature} asks={why} />
+        </section>
+        <h3>The event</h3>
+        <EventFacts feature={feature} />
+      </>
     );
   }
   return (
@@ -33,7 +37,7 @@ export function EventDetail({ feature, why }: { readonly feature: DeliveredFeatu
       {(feature.key !== undefined || feature.ttl_s !== undefined) && <ObjectGroups object={feature.key ?? String(feature.id)} />}
       <WhoGotIt id={feature.id} why={(client) => console.open({ kind: "event", feature, why: client })} />
       <section aria-labelledby="why">
-        <h3 id="why">Why does a client get it, or not?</h3>
+        <h3 id="why">Why does a client receive it, or not?</h3>
         <WhyForm event={feature} />
       </section>
     </>
@@ -226,7 +230,7 @@ export function WhoGotIt({
   return (
     <section aria-labelledby="who" class="who">
       <div class="title">
-        <h3 id="who">Who got it</h3>
+        <h3 id="who">Who received it</h3>
         <button type="button" class="small" onClick={() => (asked.value += 1)}>
           Refresh
         </button>

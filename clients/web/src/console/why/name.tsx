@@ -2,7 +2,7 @@ import type { DeliveredFeature } from "nearcast";
 
 import { objectName, readable } from "../../shared/readable.js";
 import { useConsole } from "../context.js";
-import { violationOf, violationWords, type Violation } from "../checks/violation.js";
+import { violationOf, violationTitle, violationWords, type Violation } from "../checks/violation.js";
 import { changeOf, objectsOf } from "../groups/groups.js";
 import { attributeOf } from "../live/objects.js";
 import { rulesOf } from "../rules/derived.js";
@@ -24,13 +24,15 @@ export function nameOf(feature: DeliveredFeature, attribute: string | undefined)
 
 /** What an event is called: its key, its object, or its id. */
 export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
-  const { live, groups } = useConsole();
+  const console = useConsole();
+  const { live, groups } = console;
   const { attribute } = live.objects;
   const violation = violationOf(feature, live.violations.find);
   if (violation !== undefined) {
     return (
       <>
-        <ViolationSign /> <bdi>{violation.check}</bdi>: <bdi>{subjectOf(violation, attribute)}</bdi>
+        <ViolationSign /> <bdi>{violationTitle(violation.check, console.limitOf(violation.check))}</bdi>:{" "}
+        <bdi>{subjectOf(violation, attribute)}</bdi>
       </>
     );
   }

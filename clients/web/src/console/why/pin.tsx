@@ -25,9 +25,12 @@ function Words({ kind, name, rows }: Pin) {
         <Icon of={kind === "event" ? MapPin : Smartphone} size={14} />
       </span>
       <div class="card">
-        <strong>
-          <bdi>{name}</bdi>
-        </strong>
+        <span>
+          <span class="quiet">{kind}</span>{" "}
+          <strong>
+            <bdi>{name}</bdi>
+          </strong>
+        </span>
         {rows.length > 0 && (
           <ul>
             {rows.map(({ mark, text }) => (

@@ -92,17 +92,17 @@ export function decisive(explanation: Explanation): Filter | undefined {
   return [...explanation.filters].sort((one, other) => held(other) - held(one))[0];
 }
 
-/** The answer in one sentence: `ann gets it: it is 320 m away, within the 500 m around ann, and both conditions hold.` */
+/** The answer in one sentence: `Client ann receives it: it is 320 m away, within the 500 m around the client, and both conditions hold.` */
 export function sentence(explanation: Explanation, client: string): string {
   const { matched } = explanation;
   const filter = decisive(explanation);
-  const beginning = `${client} ${matched ? "gets it" : "does not get it"}`;
+  const beginning = `Client ${client} ${matched ? "receives it" : "does not receive it"}`;
   if (filter?.matched !== matched) return `${beginning}: ${explanation.why}.`;
   const { area, condition } = filter;
   const { nearest } = area as Area;
   if (matched && area.form === "everywhere" && condition.constraints.length === 0)
     return `${beginning}: any place and any content will do.`;
-  const where = whereWords(area, client);
+  const where = whereWords(area);
   const failed = [
     ...(nearest?.holds === false ? [nearestWords(nearest)] : []),
     ...condition.constraints.filter(({ truth }) => truth !== "true" && condition.truth !== "true").map(failWords),
@@ -132,7 +132,7 @@ function failWords({ attribute, value, constraint }: Filter["condition"]["constr
 }
 
 /** Where the event is for the area: a part of the sentence. */
-function whereWords(area: Filter["area"], client: string): string {
+function whereWords(area: Filter["area"]): string {
   const { form, holds, distance_m, radius_m, metres_outside } = area as Area;
   if (form === "everywhere") return "any place will do";
   if (metres_outside === null)
@@ -141,8 +141,8 @@ function whereWords(area: Filter["area"], client: string): string {
   const circle = typeof radius_m === "number" ? metres(radius_m) : undefined;
   if (form === "following" && away !== undefined && circle !== undefined)
     return holds
-      ? `it is ${away} away, within the ${circle} around ${client}`
-      : `it is ${away} away, ${metres(metres_outside)} too far for the ${circle} around ${client}`;
+      ? `it is ${away} away, within the ${circle} around the client`
+      : `it is ${away} away, ${metres(metres_outside)} too far for the ${circle} around the client`;
   const name = FORMS[form] ?? form;
   return holds ? `it is inside ${name}` : `it is ${metres(metres_outside)} outside ${name}`;
 }

@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { ENTRIES_MAX, held, isNow, ordered, type Order } from "../entries.js";
-import { cut, status, type Entry } from "../entry.js";
+import { cut, pressing, status, type Entry } from "../entry.js";
 import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
 import { radiusAt, stepOf } from "../radius.js";
@@ -47,6 +47,7 @@ export function List({ phone }: Props): JSX.Element {
   // What a finger keeps in its place is in the section that it was in.
   const ended = lines.findIndex((entry) => !isNow(entry, phone.reach.value, slowNow_ms.value));
   const now = ended < 0 ? lines : lines.slice(0, ended);
+  const alarmed = now.filter((entry) => pressing(entry, slowNow_ms.value));
   const show = (): void => {
     hold.release();
     head.current?.focus();
@@ -82,7 +83,8 @@ export function List({ phone }: Props): JSX.Element {
             hold.focus(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))
           }
         >
-          <Section phone={phone} title="Now" entries={now} />
+          <Section phone={phone} title="Alarms" entries={alarmed} />
+          <Section phone={phone} title="Now" entries={now.filter((entry) => !alarmed.includes(entry))} />
           <Section phone={phone} title="Earlier" entries={lines.slice(now.length)} />
         </div>
       )}

@@ -92,7 +92,7 @@ export function Known({ phone }: Props): JSX.Element {
     // Nothing comes before both are in force.
     if (told_ms === undefined || phone.wish.state.value === "waits") return "Sending your place…";
     // Receivers that say 0 m do not know.
-    const exact = here?.accuracy_m === undefined || here.accuracy_m < 1 ? "" : `, exact to ${metres(here.accuracy_m)}`;
+    const exact = here?.accuracy_m === undefined || here.accuracy_m < 1 ? "" : `, accurate to ${metres(here.accuracy_m)}`;
     return `Your place was sent ${ago(now_ms.value - told_ms)}${exact}.`;
   });
   const offline = phone.subscriber.value?.link.value.at === "offline";

@@ -29,7 +29,7 @@ void main() {
   v_size = (u_looks[look].y * u_zoom + 2.0) * u_ratio;
   v_edge = v_size * 0.5;
   v_forward = vec2(0.0);
-  if (u_headed > 0.5 && a_state.y > -9.0 && (v_shape < 0.5 || v_shape > 3.5 && v_shape < 4.5)) {
+  if (u_headed > 0.5 && a_state.y > -9.0 && v_shape < 0.5) {
     v_forward = vec2(sin(a_state.y), -cos(a_state.y));
     v_size *= 2.0;
   }
@@ -50,15 +50,13 @@ void main() {
   vec2 at = (gl_PointCoord - 0.5) * v_size;
   float away = v_shape > 1.5 && v_shape < 2.5 ? abs(at.x) + abs(at.y) : length(at);
   // How far out a place is in a triangle with its tip up, whose middle is that of its circle.
-  if (v_shape > 4.5 && v_shape < 5.5) away = 2.0 * max(at.y, 0.866 * abs(at.x) - 0.5 * at.y);
-  if (v_shape > 5.5) away = max(abs(at.x), abs(at.y));
+  if (v_shape > 3.5 && v_shape < 4.5) away = 2.0 * max(at.y, 0.866 * abs(at.x) - 0.5 * at.y);
+  if (v_shape > 4.5) away = max(abs(at.x), abs(at.y));
   float edge = v_edge;
   float fine = u_ratio * 0.5;
   float inside = 1.0 - smoothstep(edge - fine, edge + fine * 0.2, away);
   float body = 1.0 - smoothstep(edge - u_ratio - fine, edge - u_ratio + fine, away);
   if (v_shape > 0.5 && v_shape < 1.5) body *= smoothstep(edge - 3.0 * u_ratio - fine, edge - 3.0 * u_ratio + fine, away);
-  // A disc within a ring.
-  if (v_shape > 3.5 && v_shape < 4.5) body *= 1.0 - smoothstep(-fine, fine, 1.3 * u_ratio - abs(away - edge + 3.3 * u_ratio));
   // A nose shows where it goes.
   if (dot(v_forward, v_forward) > 0.5) {
     float along = dot(at, v_forward);

@@ -12,7 +12,7 @@ export interface PointLook {
   readonly size: number;
 }
 
-export const SHAPES = ["disc", "ring", "diamond", "halo", "both", "triangle", "square"] as const;
+export const SHAPES = ["disc", "ring", "diamond", "halo", "triangle", "square"] as const;
 /** Floats of a point: where it comes from, where it goes to, when it set out, how long it takes, its look, heading, colour and life. */
 export const FLOATS = 10;
 /** A heading below this is none. */

@@ -36,7 +36,7 @@ function smooth(from: number, to: number, value: number): number {
 
 export function spriteOf(options: SpriteOptions): Sprite {
   const { across, colour, ground, opacity, heading, shape, width } = options;
-  const reach = Math.ceil((across / 2) * (heading !== undefined && (shape === "disc" || shape === "both") ? 2 : 1));
+  const reach = Math.ceil((across / 2) * (heading !== undefined && shape === "disc" ? 2 : 1));
   const [strong, soft]: [[number, number][], [number, number][]] = [[], []];
   for (let y = -reach; y <= reach; y++) {
     for (let x = -reach; x <= reach; x++) {
@@ -66,9 +66,7 @@ function coverage({ across, ratio, shape, heading }: SpriteOptions, x: number, y
   let inside = 1 - smooth(edge - fine, edge + fine * 0.2, away);
   let body = 1 - smooth(edge - ratio - fine, edge - ratio + fine, away);
   if (shape === "ring") body *= smooth(edge - 3 * ratio - fine, edge - 3 * ratio + fine, away);
-  // A disc within a ring.
-  if (shape === "both") body *= 1 - smooth(-fine, fine, 1.3 * ratio - Math.abs(away - edge + 3.3 * ratio));
-  if (heading !== undefined && (shape === "disc" || shape === "both")) {
+  if (heading !== undefined && shape === "disc") {
     const [forward_x, forward_y] = [Math.sin(heading), -Math.cos(heading)];
     const along = x * forward_x + y * forward_y;
     const aside = Math.abs(x * -forward_y + y * forward_x);
