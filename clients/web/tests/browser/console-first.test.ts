@@ -146,7 +146,7 @@ test("a delivery of an event opens why it reached its client: a scene on the map
   await page.locator(".feed .row", { hasText: "bus-9" }).hover();
   await page.locator(".feed .row", { hasText: "bus-9" }).click();
   await page.getByRole("button", { name: /emil by subscription near/ }).click();
-  await page.getByRole("heading", { name: "bus-9 to emil" }).waitFor();
+  await page.getByRole("heading", { name: "event bus-9 to client emil" }).waitFor();
   await page
     .getByText("Client emil receives it: it is 300 m away, within the 500 m around the client, and both conditions hold.")
     .waitFor();
