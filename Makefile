@@ -74,6 +74,10 @@ gpu-test: ## Run the GPU engines on this machine's CUDA devices: 10^8 pairs each
 		&& NEARCAST_GPU_TESTS=1 NEARCAST_CHECKS_RUNS=24 \
 		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="compute-sanitizer --tool $$tool --error-exitcode 1" \
 		$(CARGO) test --locked --release --package checks-gpu --test it -- --test-threads 1 random_formulas batches_of_random \
+		&& NEARCAST_GPU_TESTS=1 NEARCAST_RULES_RUNS=8 NEARCAST_GROUPS_RUNS=20 NEARCAST_ROUTES_RUNS=1 \
+		CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="compute-sanitizer --tool $$tool --error-exitcode 1" \
+		$(CARGO) test --locked --release --package rules-gpu --package groups-gpu --package routes-gpu --package traffic-gpu --test it -- --test-threads 1 \
+			random_confluent random_networks a_value_that routes_on_many sums_that states_are_equal_on_made \
 		|| exit 1; \
 	done
 

@@ -11,8 +11,10 @@ use crate::generator::{described, network, start};
 use crate::oracle::Described;
 use crate::{HOST_BYTES, is_soak, kernels};
 
+/// As many as `NEARCAST_GROUPS_RUNS` says: a sanitizer takes a hundred times as long for each.
 fn runs() -> u64 {
-    if is_soak() { 100_000 } else { 2_000 }
+    let asked = std::env::var("NEARCAST_GROUPS_RUNS").ok().and_then(|runs| runs.parse().ok());
+    asked.unwrap_or(if is_soak() { 100_000 } else { 2_000 })
 }
 
 /// Whether values were removed and some of each variable are left.
@@ -30,14 +32,16 @@ fn check(engines: &mut Engines, seed: u64, size_max: usize, variables_max: usize
 fn random_networks_are_left_as_on_the_processor() {
     let mut engines = Engines::new(&kernels());
     let pruned = (0..runs()).filter(|seed| check(&mut engines, *seed, 6, 8)).count();
-    assert!(pruned > 200, "{pruned} networks were pruned and are consistent");
+    println!("{} networks, {pruned} of them pruned and consistent", runs());
+    assert!(10 * pruned as u64 > runs(), "{pruned} networks were pruned and are consistent");
 }
 
 #[test]
 fn domains_of_several_words_are_treated_alike() {
     let mut engines = Engines::new(&kernels());
-    let pruned = (0..runs() / 50).filter(|seed| check(&mut engines, *seed, 200, 4)).count();
-    assert!(pruned > 2, "{pruned} networks were pruned and are consistent");
+    let count = runs().div_ceil(50);
+    let pruned = (0..count).filter(|seed| check(&mut engines, *seed, 200, 4)).count();
+    assert!(pruned as u64 >= count.min(40) / 13, "{pruned} networks were pruned and are consistent");
 }
 
 /// Each round removes one value, so that there are more rounds than are started at first.

@@ -140,15 +140,19 @@ fn random_programs_that_are_compiled_have_the_processors_answers() {
     }
 }
 
+/// 300 programs, or as many as `NEARCAST_RULES_RUNS` says: a sanitizer takes a hundred times as long for each.
 #[test]
 fn random_confluent_programs_have_the_processors_answers() {
+    let asked = std::env::var("NEARCAST_RULES_RUNS").ok().and_then(|runs| runs.parse().ok());
+    let runs = asked.unwrap_or(300);
     let kernels = crate::kernels();
     let mut stored = 0;
-    for seed in 0..300 {
+    for seed in 0..runs {
         let (program, goal) = any(seed);
-        stored += check(&kernels, &program, &goal);
+        stored += check(&kernels, &program, &goal) as u64;
     }
-    assert!(stored > 4_000, "{stored}");
+    println!("{runs} programs left {stored} constraints");
+    assert!(stored > 10 * runs, "{stored}");
 }
 
 #[test]
@@ -303,5 +307,6 @@ fn numbers_are_calculated_as_on_the_processor() {
             }
         }
     }
+    println!("{values} expressions have a value, the others an error");
     assert!(values > 1_000, "{values} values");
 }
