@@ -76,7 +76,7 @@ impl Config {
             // Not shown, as below.
             faults.push(
                 "cluster.url is not an address such as https://a.example:7070, without a name and a password: \
-                 clients are told it"
+                 clients see it"
                     .to_owned(),
             );
         }

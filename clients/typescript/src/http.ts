@@ -161,7 +161,9 @@ export class Http {
   /** As `call`, with the status of the answer. A broker that is away, or a standby, is left for the next address. */
   async answer(method: string, path: string, call: Call = {}): Promise<Answer> {
     let token = await this.#token(() => this.#tokens.current());
-    for (let [others, renewed] = [this.addresses.count - 1, false]; ;) {
+    let others = this.addresses.count - 1;
+    let renewed = false;
+    for (;;) {
       const address = this.addresses.current;
       try {
         return await this.#once(address, method, path, call, token);

@@ -35,7 +35,7 @@ from .version import USER_AGENT
 TIMEOUT_S = 60.0
 """So long an answer may take; a batch is held back by a broker that has much to do."""
 _NOT_CARRIED_OUT = ("recovering", "stopping")
-"""Refusals of a broker that carries out nothing, of which a standby is one."""
+"""Refusals of a broker that carries out nothing, such as a standby."""
 
 
 class Api(SituationCalls):
