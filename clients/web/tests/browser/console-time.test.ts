@@ -52,7 +52,8 @@ async function open(): Promise<void> {
 /** How far the ring of the keyboard's mark is from a place, in pixels. */
 async function ringFrom(place: LonLat): Promise<number> {
   const { x, y } = await onScreen(page, place);
-  const box = await page.locator(".walker-ring").boundingBox();
+  const ring = page.locator(".walker-ring");
+  const box = (await ring.count()) === 0 ? null : await ring.boundingBox();
   return box === null ? Infinity : Math.hypot(box.x + box.width / 2 - x, box.y + box.height / 2 - y);
 }
 
@@ -61,7 +62,8 @@ test("charts show what the broker has kept from before the page was opened, over
     await tell(["far", [9.3, 45.4]]);
     return ((await (await fetch(`${broker.url}/v1/stats/history`)).json()) as { time_unix_ms: number[] }).time_unix_ms.length;
   };
-  await expect.poll(kept, { timeout: 60_000, interval: 500 }).toBeGreaterThan(1);
+  // The chart ends at the newest whole bucket of ten seconds.
+  await expect.poll(kept, { timeout: 60_000, interval: 500 }).toBeGreaterThan(3);
   await open();
   const rates = page.getByRole("img", { name: "Rates, per second, of the last 5 minutes" });
   await rates.waitFor();
@@ -70,7 +72,7 @@ test("charts show what the broker has kept from before the page was opened, over
     rates.evaluate((chart) => {
       const ages = [...chart.querySelectorAll("path")].map((path) => {
         const first = Number(/^M([\d.]+),/.exec(path.getAttribute("d") ?? "")?.[1] ?? NaN);
-        return ((336 - 8 - first) / (336 - 44 - 8)) * 300;
+        return ((336 - 6 - first) / (336 - 44 - 6)) * 300;
       });
       return [Math.max(...ages.filter((age) => !Number.isNaN(age))), performance.now() / 1000] as const;
     });
@@ -101,10 +103,14 @@ test("the map shows how things were, clearly marked, and comes back to now", asy
   await slider.press("Home");
   await page.getByText("Not live: the map shows the past").waitFor();
   await expect.poll(() => slider.getAttribute("aria-valuetext")).toMatch(/^\d\d:\d\d:\d\d, \d+ s ago$/);
-  await slider.press("ArrowRight");
-  await slider.press("ArrowRight");
-  await walker.focus();
-  await expect.poll(() => ringFrom(before)).toBeLessThan(12);
+  // The first second may be one in which it was not told of yet.
+  await expect
+    .poll(async () => {
+      await slider.press("ArrowRight");
+      await walker.focus();
+      return ringFrom(before);
+    })
+    .toBeLessThan(12);
   await expectAccessible(page, "the past");
 
   // It plays on to where things are now, and is live again by itself.
