@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use matcher::geo::{Radius, World};
+use matcher::geo::{Position, Radius, World};
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -38,6 +38,12 @@ const EVERY: Duration = Duration::from_secs(1);
 
 /// Events of a tenant that slow streets down, at most; further ones do not.
 const JAMS: usize = 20_000;
+
+/// Arcs of the events of a tenant that are slow, at most, each as often as events slow it down.
+const ARCS: usize = 2_000_000;
+
+/// How long arcs are looked for in [`EVERY`], at most: a tenant whose events come in great numbers, with a great radius, takes a tenth of a core.
+const FINDING: Duration = Duration::from_millis(100);
 
 /// Bytes that are read at once.
 const BATCH_BYTES: usize = 262_144;
@@ -74,6 +80,8 @@ struct Watch {
     means: Arc<Means>,
     tenant: Arc<str>,
     jams: HashMap<ObjectHash, Jam>,
+    /// Number of the last event that is at another place than before.
+    last_place: u64,
     /// Whether arcs may be slow that are not in force, or the other way round.
     is_changed: bool,
     /// The arcs that are slow as they are in force, and when that was looked at last.
@@ -84,9 +92,17 @@ struct Watch {
 
 /// An event that slows streets down.
 struct Jam {
-    arcs: Vec<u32>,
+    at: Position,
+    arcs: Arcs,
     /// When it is over, where its event has ended.
     ends: Option<Instant>,
+}
+
+/// The arcs that an event slows down.
+enum Arcs {
+    /// They are not looked for as yet; in the order of these numbers they will be.
+    Wanted(u64),
+    Found(Vec<u32>),
 }
 
 /// An event, as far as it matters here.
@@ -135,6 +151,7 @@ impl SlowStreets {
             means: Arc::clone(&means),
             tenant,
             jams: HashMap::new(),
+            last_place: 0,
             is_changed: false,
             in_force: (BTreeSet::new(), None),
             has_read,
@@ -268,16 +285,24 @@ impl Watch {
         // An event that is not live is over at once.
         let counts = (ttl_s.is_some() || key.is_some()) && (derived.is_some() || !slow.derived);
         let at = World::Geodetic.position(geometry.coordinates.get(..2).unwrap_or_default());
-        let radius = Radius::new(World::Geodetic, slow.radius_m);
-        let (true, Ok(at), Ok(radius)) = (counts, at, radius) else {
+        let (true, Ok(at)) = (counts, at) else {
             self.jams.remove(&object);
             return;
         };
-        if self.jams.len() >= JAMS && !self.jams.contains_key(&object) {
+        let before = self.jams.remove(&object);
+        if self.jams.len() >= JAMS {
             return;
         }
-        let arcs = self.means.wayfinder.streets.arcs_near(&at, radius);
-        self.jams.insert(object, Jam { arcs, ends: None });
+        let arcs = match before {
+            Some(Jam { at: before, arcs, .. }) if before == at => arcs,
+            // What moves faster than it is looked at has its turn as well.
+            Some(Jam { arcs: Arcs::Wanted(number), .. }) => Arcs::Wanted(number),
+            _ => {
+                self.last_place += 1;
+                Arcs::Wanted(self.last_place)
+            }
+        };
+        self.jams.insert(object, Jam { at, arcs, ends: None });
     }
 
     /// When there is something to do, should nothing come.
@@ -287,8 +312,46 @@ impl Watch {
         ends.into_iter().chain(due).min()
     }
 
-    fn slow_now(&self) -> BTreeSet<u32> {
-        self.jams.values().flat_map(|jam| &jam.arcs).copied().collect()
+    /// Looks for the arcs of events that came, for [`FINDING`] at most; those that are left come next time. Says whether there are any.
+    async fn find_arcs(&mut self) -> bool {
+        let wanted = |(object, jam): (&ObjectHash, &Jam)| match jam.arcs {
+            Arcs::Wanted(number) => Some((number, *object, jam.at)),
+            Arcs::Found(_) => None,
+        };
+        let mut wanted: Vec<_> = self.jams.iter().filter_map(wanted).collect();
+        wanted.sort_unstable_by_key(|(number, ..)| *number);
+        let count = wanted.len();
+        let Means { config, wayfinder, .. } = &*self.means;
+        // Settings with another radius are refused at the start.
+        let Ok(radius) = Radius::new(World::Geodetic, config.routes.slow.radius_m) else { return false };
+        let finder = Arc::clone(wayfinder);
+        let find = move || {
+            let began = Instant::now();
+            let places = wanted.into_iter().take_while(|_| began.elapsed() < FINDING);
+            places.map(|(_, object, at)| (object, finder.streets.arcs_near(&at, radius))).collect::<Vec<_>>()
+        };
+        let found = tokio::task::spawn_blocking(find).await.unwrap_or_default();
+        let is_rest = found.len() < count;
+        let mut held: usize = self.jams.values().map(|jam| jam.found().len()).sum();
+        let mut left_out = 0_usize;
+        for (object, mut arcs) in found {
+            let Some(jam) = self.jams.get_mut(&object) else { continue };
+            if held + arcs.len() > ARCS {
+                left_out += 1;
+                arcs = Vec::new();
+            }
+            held += arcs.len();
+            jam.arcs = Arcs::Found(arcs);
+        }
+        if left_out > 0 {
+            let tenant = &*self.tenant;
+            tracing::warn!(
+                tenant,
+                left_out,
+                "events slow down more streets than are held, and slow none down"
+            );
+        }
+        is_rest
     }
 
     /// Puts new costs into force, unless that was done only now.
@@ -300,9 +363,9 @@ impl Watch {
         if !self.is_changed || self.in_force.1.is_some_and(|since| now < since + EVERY) {
             return;
         }
-        self.is_changed = false;
         self.in_force.1 = Some(now);
-        let slow = self.slow_now();
+        self.is_changed = self.find_arcs().await;
+        let slow: BTreeSet<u32> = self.jams.values().flat_map(Jam::found).copied().collect();
         if slow == self.in_force.0 {
             return;
         }
@@ -312,6 +375,15 @@ impl Watch {
             .slow_down(&self.tenant, slow.clone(), config.routes.slow.factor, &shards.tell_routes())
             .await;
         self.in_force.0 = slow;
+    }
+}
+
+impl Jam {
+    fn found(&self) -> &[u32] {
+        match &self.arcs {
+            Arcs::Wanted(_) => &[],
+            Arcs::Found(arcs) => arcs,
+        }
     }
 }
 

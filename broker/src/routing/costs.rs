@@ -102,8 +102,11 @@ impl Streets {
         );
         let holds = |arc: &u32| {
             let shape = self.network.shape(*arc).iter().filter_map(|at| world.position(at).ok());
-            let corridor = Corridor::new(world, &shape.collect::<Vec<_>>(), radius);
-            corridor.is_ok_and(|corridor| corridor.holds(world, place))
+            let shape: Vec<_> = shape.collect();
+            // Of a great radius most arcs have a node within it, which is quick to see.
+            let ends = [shape.first(), shape.last()];
+            ends.into_iter().flatten().any(|end| radius.holds(world, place, end))
+                || Corridor::new(world, &shape, radius).is_ok_and(|corridor| corridor.holds(world, place))
         };
         let found = self.traffic.arcs.locate_in_envelope_intersecting(near);
         found.map(|arc| arc.data).filter(holds).collect()
