@@ -8,6 +8,7 @@ use matcher::live::Nearest;
 use wire::{Fault, RouteBy};
 
 use super::json::{self, Members};
+use super::route::best_by;
 use super::{near, place, position};
 use crate::model::error::ApiError;
 
@@ -100,11 +101,7 @@ fn route_to(world: World, text: &str, faults: &mut Vec<Fault>) -> Result<RouteTo
     let Ok(mut members) = Members::parse(text) else {
         return Err(fault("/route", "must be an object with \"to\": longitude and latitude"));
     };
-    let by = members
-        .take("by")
-        .map(|text| json::read(text, "/route/by", "\"duration\" or \"length\""))
-        .transpose()?
-        .unwrap_or_default();
+    let by = members.take("by").map(|text| best_by(text, "/route/by")).transpose()?.unwrap_or_default();
     let to = members.take("to").ok_or_else(|| fault("/route/to", "must be there: longitude and latitude"))?;
     let to = position::coordinates(world, to, "/route/to")?;
     members.refuse_rest("/route", &near::ROUTE_AREA, 0, faults);
@@ -273,6 +270,7 @@ mod tests {
         check(r#"{"route":[9,45],"radius_m":5}"#, "/route");
         check(r#"{"route":{"to":[9,95]},"radius_m":5}"#, "/route/to");
         check(r#"{"route":{"to":[9,45],"by":"speed"},"radius_m":5}"#, "/route/by");
+        check(r#"{"route":{"to":[9,45],"by":{"length":null}},"radius_m":5}"#, "/route/by");
         check(r#"{"route":{"to":[9,45],"from":[9,45]},"radius_m":5}"#, "/route/from");
         check(r#"{"route":{"to":[9,45]},"radius_m":5,"center":[9,45]}"#, "");
         let planar = parse(World::Planar, r#"{"route":{"to":[9,45]},"radius_m":5}"#, BOUNDS);

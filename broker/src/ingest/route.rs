@@ -1,8 +1,11 @@
 //! Questions for routes.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use matcher::geo::{Position, World};
+use serde::Deserialize as _;
+use serde::de::value::CowStrDeserializer;
 use wire::{Fault, RouteBy};
 
 use super::json::{self, Members};
@@ -35,7 +38,8 @@ impl RouteQuestion {
         });
         let coarsest = member::<usize>(&mut members, "coarsest", COARSEST, &mut faults)
             .and_then(|level| within(level < routes::LEVELS, level, "/coarsest", COARSEST, &mut faults));
-        let by = member(&mut members, "by", "\"duration\" or \"length\"", &mut faults);
+        let by =
+            members.take("by").and_then(|text| best_by(text, "/by").map_err(|fault| faults.push(fault)).ok());
         members.refuse_rest("", &near::ROUTE, 0, &mut faults);
         let (Some(from), Some(to), true) = (from, to, faults.is_empty()) else {
             return Err(ApiError::Invalid(faults));
@@ -52,6 +56,14 @@ impl RouteQuestion {
 
 const DEADLINE: &str = "a number of milliseconds above 0 and at most 60000";
 const COARSEST: &str = "a level, 0 to 3";
+
+/// Reads by what a route is the best: a text, where an object with one empty member would do for an enum.
+pub(super) fn best_by(text: &str, pointer: &str) -> Result<RouteBy, Fault> {
+    let expected = "\"duration\" or \"length\"";
+    let by: Cow<'_, str> = json::read(text, pointer, expected)?;
+    RouteBy::deserialize(CowStrDeserializer::<serde::de::value::Error>::new(by))
+        .map_err(|_| Fault { pointer: pointer.to_owned(), detail: format!("must be {expected}") })
+}
 
 fn place(members: &mut Members<'_>, name: &str, faults: &mut Vec<Fault>) -> Option<Position> {
     let pointer = format!("/{name}");
