@@ -129,11 +129,11 @@ function Switches() {
     ...(attribute !== undefined && { events: `newest of each ${kind}` }),
     ...(placed > 0 && {
       clients: [
-        ...(merged > 0 ? [`${count(merged)} share the mark of their ${kind}`] : []),
-        ...(listed > placed ? [`${count(listed - placed)} more have no position`] : []),
-      ].join("; "),
+        ...(merged > 0 ? [`${merged === placed ? "all" : count(merged)} drawn as ${kind}s`] : []),
+        ...(listed > placed ? [`${count(listed - placed)} without position`] : []),
+      ].join(", "),
     }),
-    ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}; zoom in for those around clients` }),
+    ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}, zoom in for more` }),
   };
   return (
     <>

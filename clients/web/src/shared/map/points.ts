@@ -33,6 +33,10 @@ export interface PointsOptions {
 }
 
 const GLIDE_S = 1;
+/** What would go faster has not gone there: a replay has begun again, or a place was wrong. Reports may come together, so that a second counts at least. */
+const LEAP_M_PER_S = 1000;
+const isLeap = (far: number, latitude: number, elapsed_s: number): boolean =>
+  far * 40_075_017 * Math.cos((latitude * Math.PI) / 180) > LEAP_M_PER_S * Math.max(1, elapsed_s);
 /** Below some metres a way has no direction; in parts of the world's width. */
 const HEADED = 1e-7;
 /** Of more points than this none leaves a trail: they would hide the map, and cost what the points need. */
@@ -111,9 +115,10 @@ export class Points {
       [from_x, from_y] = this.#at(place, now);
       heading = this.#data[place * FLOATS + 7] ?? NO_HEADING;
       const far = Math.hypot(to_x - from_x, to_y - from_y);
-      if (jump || far > 0.5) [from_x, from_y, heading] = [to_x, to_y, NO_HEADING];
+      const elapsed_s = now - (this.#data[place * FLOATS + 4] ?? now);
+      if (jump || far > 0.5 || isLeap(far, lonLat[1], elapsed_s)) [from_x, from_y, heading] = [to_x, to_y, NO_HEADING];
       else if (far > 0) {
-        if (!calm.matches) glide = Math.min(this.#glide_s, now - (this.#data[place * FLOATS + 4] ?? now));
+        if (!calm.matches) glide = Math.min(this.#glide_s, elapsed_s);
         if (far > HEADED) heading = Math.atan2(to_x - from_x, from_y - to_y);
         if (this.#ids.length <= TRAILED) this.trails?.add([from_x, from_y], [to_x, to_y], now, glide);
       }
