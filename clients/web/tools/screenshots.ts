@@ -91,8 +91,9 @@ async function event(page: Page, url: string): Promise<void> {
 /** A finding of the demo's check that came while the page was open, so that it says where its events were. */
 async function finding(page: Page, url: string): Promise<void> {
   await page.goto(`${url}?tab=checks&colour=status`);
-  await page.locator("[data-violations]").waitFor();
-  const near = page.locator(".found .row").filter({ hasText: /\b([1-6](\.\d+)? k|\d{3}(\.\d)? )m in/ }); // Within the city.
+  await page.locator("[data-violations]").waitFor({ timeout: 400_000 });
+  // Within the city, and not ten times too fast. What stands before it in the row is joined to it without a space.
+  const near = page.locator(".found .row").filter({ hasText: /[1-6]\.\d{3} km in \S+ s: \d{3} km/ });
   await page.locator(".cards").getByRole("button", { name: "jump" }).click();
   await page.mouse.move(0, 0); // Rows stand still below the pointer.
   await near.first().click({ timeout: 400_000 });
