@@ -1,9 +1,12 @@
 //! Routes on the command line, and over HTTP.
 
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
 use crate::harness::{Http, Serve, eventually, run_to_end};
 
@@ -259,6 +262,38 @@ async fn answers_that_are_not_read_have_a_bound() {
         let problem: Value = serde_json::from_str(refused[0]).expect("JSON");
         assert_eq!(problem["setting"], "limits.page_bytes", "{problem}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_caller_that_hangs_up_pays_for_what_was_found() {
+    let folder = long_street();
+    let streets = folder.path().display();
+    let settings = format!(
+        "[routes]\nstreets = \"{streets}\"\n[admission]\nengine_ms_per_second = 1\n[queue]\nwait_ms = 50\n"
+    );
+    let program = Serve::new().config(&settings).start().await;
+    let question = json!({"from": [0.0, 0.0], "to": [0.2999, 0.0]}).to_string();
+    let lines = format!("{question}\n").repeat(1_000);
+    let head = format!(
+        "POST /v1/routes HTTP/1.1\r\nhost: {}\r\ncontent-type: application/x-ndjson\r\ncontent-length: {}\r\n\r\n",
+        program.address(),
+        lines.len()
+    );
+    let mut caller = TcpStream::connect(program.address()).await.expect("a connection");
+    caller.write_all((head + &lines).as_bytes()).await.expect("sent");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(caller);
+    // Asked once a second, this question alone costs far less than one may.
+    let cheap = json!({"from": [0.0, 0.0], "to": [0.0001, 0.0]}).to_string();
+    let mut answer = program.http().post("/v1/routes", "application/json", cheap.clone()).await;
+    for _ in 0..60 {
+        if answer.status != 200 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        answer = program.http().post("/v1/routes", "application/json", cheap.clone()).await;
+    }
+    assert_eq!(answer.problem(429)["type"], "urn:nearcast:problem:too-costly");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
