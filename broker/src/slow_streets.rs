@@ -57,6 +57,12 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How long a watch that has lost something goes on before it reads anew what is live.
 const ANEW: Duration = Duration::from_secs(10);
 
+/// The same where that was lost of what is live when a watch begins: there is more than is held, and to read it again brings little.
+const MUCH_ANEW: Duration = Duration::from_secs(300);
+
+/// What is live is read anew where fewer events than these are left, and there was no room for others.
+const ROOM: usize = JAMS / 10 * 9;
+
 /// What the watch needs of the broker.
 pub(crate) struct Means {
     pub(crate) config: Arc<Config>,
@@ -82,6 +88,12 @@ struct Watch {
     jams: HashMap<ObjectHash, Jam>,
     /// Number of the last event that is at another place than before.
     last_place: u64,
+    /// How often what is live was read.
+    reading: u64,
+    /// Whether there was no room for some events.
+    is_more: bool,
+    /// No event is over before that.
+    next_end: Option<Instant>,
     /// Whether arcs may be slow that are not in force, or the other way round.
     is_changed: bool,
     /// The arcs that are slow as they are in force, and when that was looked at last.
@@ -93,16 +105,23 @@ struct Watch {
 /// An event that slows streets down.
 struct Jam {
     at: Position,
-    arcs: Arcs,
+    /// The arcs that it slows down: where it was before, until they are found where it is.
+    arcs: Vec<u32>,
+    search: Search,
     /// When it is over, where its event has ended.
     ends: Option<Instant>,
+    /// The reading in which it came or changed last.
+    reading: u64,
 }
 
-/// The arcs that an event slows down.
-enum Arcs {
-    /// They are not looked for as yet; in the order of these numbers they will be.
+/// How far the search for the arcs of an event is.
+#[derive(Clone, Copy)]
+enum Search {
+    /// It comes in the order of these numbers.
     Wanted(u64),
-    Found(Vec<u32>),
+    Done,
+    /// There are too many arcs: it comes when other events are over.
+    NoRoom,
 }
 
 /// An event, as far as it matters here.
@@ -152,6 +171,9 @@ impl SlowStreets {
             tenant,
             jams: HashMap::new(),
             last_place: 0,
+            reading: 0,
+            is_more: false,
+            next_end: None,
             is_changed: false,
             in_force: (BTreeSet::new(), None),
             has_read,
@@ -206,17 +228,26 @@ impl Watch {
         // What they brought is there once something else was answered.
         let list = |client, reply| Command::List { client, confinement: None, reply };
         self.means.shards.ask(client, list).await??;
-        self.jams.clear();
-        self.is_changed = true;
+        self.reading += 1;
+        self.is_more = false;
         // What was in force stays so until all is read that is live.
         let mut has_read = false;
         let mut anew = None;
         let mut batch = Vec::new();
         loop {
-            has_read |= outbox.behind() == 0;
+            if !has_read && outbox.behind() == 0 {
+                has_read = true;
+                // What did not come again ended meanwhile.
+                let Self { jams, reading, .. } = self;
+                jams.retain(|_, jam| jam.reading == *reading);
+                self.is_changed = true;
+            }
             if has_read {
                 self.put_into_force().await;
                 self.has_read.send_replace(true);
+                if self.is_more && self.jams.len() < ROOM {
+                    return Ok(());
+                }
             }
             let next = if has_read { self.next() } else { None };
             tokio::select! {
@@ -228,7 +259,7 @@ impl Watch {
                         match entry {
                             Entry::Delivery(delivery) => self.take(&delivery),
                             Entry::Gap(_) => {
-                                anew.get_or_insert_with(|| self.lost());
+                                anew.get_or_insert_with(|| self.lost(if has_read { ANEW } else { MUCH_ANEW }));
                             }
                             Entry::Answer(_) => {}
                         }
@@ -241,13 +272,13 @@ impl Watch {
     }
 
     /// Tells that events were not read; says when what is live is read anew.
-    fn lost(&self) -> Instant {
+    fn lost(&self, after: Duration) -> Instant {
         let tenant = &*self.tenant;
         tracing::warn!(
             tenant,
             "more events slow streets down than are read: some streets are taken for quick or slow that are not"
         );
-        Instant::now() + ANEW
+        Instant::now() + after
     }
 
     async fn install(&self, client: &Arc<str>, outbox: &Arc<Outbox>, on: &str) -> Result<(), ApiError> {
@@ -272,51 +303,64 @@ impl Watch {
     fn take(&mut self, delivery: &Delivery) {
         let slow = &self.means.config.routes.slow;
         let object = delivery.body.object;
-        self.is_changed = true;
         if delivery.transition == Some(Transition::Exit) {
             if let Some(jam) = self.jams.get_mut(&object) {
-                jam.ends = Some(Instant::now() + Duration::from_secs(slow.hold_s));
+                let ends = Instant::now() + Duration::from_secs(slow.hold_s);
+                jam.ends = Some(ends);
+                self.next_end = Some(self.next_end.map_or(ends, |next| next.min(ends)));
             }
             return;
         }
         let Ok(Seen { geometry, derived, ttl_s, key }) = serde_json::from_str(&delivery.body.text) else {
             return;
         };
-        // An event that is not live is over at once.
-        let counts = (ttl_s.is_some() || key.is_some()) && (derived.is_some() || !slow.derived);
-        let at = World::Geodetic.position(geometry.coordinates.get(..2).unwrap_or_default());
-        let (true, Ok(at)) = (counts, at) else {
-            self.jams.remove(&object);
-            return;
-        };
-        let before = self.jams.remove(&object);
-        if self.jams.len() >= JAMS {
+        // An event that is not live is over at once, and replaces none.
+        if ttl_s.is_none() && key.is_none() {
             return;
         }
-        let arcs = match before {
-            Some(Jam { at: before, arcs, .. }) if before == at => arcs,
+        self.is_changed = true;
+        let before = self.jams.remove(&object);
+        let at = World::Geodetic.position(geometry.coordinates.get(..2).unwrap_or_default());
+        let (true, Ok(at)) = (derived.is_some() || !slow.derived, at) else { return };
+        if self.jams.len() >= JAMS {
+            self.is_more = true;
+            return;
+        }
+        let (arcs, search) = match before {
+            Some(Jam { at: before, arcs, search, .. }) if before == at => (arcs, search),
             // What moves faster than it is looked at has its turn as well.
-            Some(Jam { arcs: Arcs::Wanted(number), .. }) => Arcs::Wanted(number),
-            _ => {
-                self.last_place += 1;
-                Arcs::Wanted(self.last_place)
-            }
+            Some(Jam { arcs, search: search @ Search::Wanted(_), .. }) => (arcs, search),
+            before => (before.map(|jam| jam.arcs).unwrap_or_default(), wanted(&mut self.last_place)),
         };
-        self.jams.insert(object, Jam { at, arcs, ends: None });
+        self.jams.insert(object, Jam { at, arcs, search, ends: None, reading: self.reading });
     }
 
     /// When there is something to do, should nothing come.
     fn next(&self) -> Option<Instant> {
-        let ends = self.jams.values().filter_map(|jam| jam.ends).min();
-        let due = self.is_changed.then(|| self.in_force.1.map_or_else(Instant::now, |since| since + EVERY));
-        ends.into_iter().chain(due).min()
+        let due = if self.is_changed { Some(Instant::now()) } else { self.next_end };
+        due.map(|due| self.in_force.1.map_or(due, |since| due.max(since + EVERY)))
+    }
+
+    /// Takes out the events that are over. Costs a look at each.
+    fn end(&mut self, now: Instant) {
+        let count = self.jams.len();
+        self.jams.retain(|_, jam| jam.ends.is_none_or(|ends| ends > now));
+        self.next_end = self.jams.values().filter_map(|jam| jam.ends).min();
+        if self.jams.len() == count {
+            return;
+        }
+        self.is_changed = true;
+        let Self { jams, last_place, .. } = self;
+        for jam in jams.values_mut().filter(|jam| matches!(jam.search, Search::NoRoom)) {
+            jam.search = wanted(last_place);
+        }
     }
 
     /// Looks for the arcs of events that came, for [`FINDING`] at most; those that are left come next time. Says whether there are any.
     async fn find_arcs(&mut self) -> bool {
-        let wanted = |(object, jam): (&ObjectHash, &Jam)| match jam.arcs {
-            Arcs::Wanted(number) => Some((number, *object, jam.at)),
-            Arcs::Found(_) => None,
+        let wanted = |(object, jam): (&ObjectHash, &Jam)| match jam.search {
+            Search::Wanted(number) => Some((number, *object, jam.at)),
+            Search::Done | Search::NoRoom => None,
         };
         let mut wanted: Vec<_> = self.jams.iter().filter_map(wanted).collect();
         wanted.sort_unstable_by_key(|(number, ..)| *number);
@@ -332,16 +376,16 @@ impl Watch {
         };
         let found = tokio::task::spawn_blocking(find).await.unwrap_or_default();
         let is_rest = found.len() < count;
-        let mut held: usize = self.jams.values().map(|jam| jam.found().len()).sum();
+        let mut held: usize = self.jams.values().map(|jam| jam.arcs.len()).sum();
         let mut left_out = 0_usize;
-        for (object, mut arcs) in found {
+        for (object, arcs) in found {
             let Some(jam) = self.jams.get_mut(&object) else { continue };
-            if held + arcs.len() > ARCS {
-                left_out += 1;
-                arcs = Vec::new();
-            }
-            held += arcs.len();
-            jam.arcs = Arcs::Found(arcs);
+            held -= jam.arcs.len();
+            let has_room = held + arcs.len() <= ARCS;
+            (jam.arcs, jam.search) =
+                if has_room { (arcs, Search::Done) } else { (Vec::new(), Search::NoRoom) };
+            held += jam.arcs.len();
+            left_out += usize::from(!has_room);
         }
         if left_out > 0 {
             let tenant = &*self.tenant;
@@ -357,15 +401,18 @@ impl Watch {
     /// Puts new costs into force, unless that was done only now.
     async fn put_into_force(&mut self) {
         let now = Instant::now();
-        let count = self.jams.len();
-        self.jams.retain(|_, jam| jam.ends.is_none_or(|ends| ends > now));
-        self.is_changed |= self.jams.len() < count;
-        if !self.is_changed || self.in_force.1.is_some_and(|since| now < since + EVERY) {
+        if self.in_force.1.is_some_and(|since| now < since + EVERY) {
+            return;
+        }
+        if self.next_end.is_some_and(|end| end <= now) {
+            self.end(now);
+        }
+        if !self.is_changed {
             return;
         }
         self.in_force.1 = Some(now);
         self.is_changed = self.find_arcs().await;
-        let slow: BTreeSet<u32> = self.jams.values().flat_map(Jam::found).copied().collect();
+        let slow: BTreeSet<u32> = self.jams.values().flat_map(|jam| &jam.arcs).copied().collect();
         if slow == self.in_force.0 {
             return;
         }
@@ -378,13 +425,10 @@ impl Watch {
     }
 }
 
-impl Jam {
-    fn found(&self) -> &[u32] {
-        match &self.arcs {
-            Arcs::Wanted(_) => &[],
-            Arcs::Found(arcs) => arcs,
-        }
-    }
+/// The search for the arcs of an event that has come to another place.
+fn wanted(last_place: &mut u64) -> Search {
+    *last_place += 1;
+    Search::Wanted(*last_place)
 }
 
 async fn sleep_until(at: Option<Instant>) {

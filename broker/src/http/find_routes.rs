@@ -28,6 +28,9 @@ use crate::shard::Command;
 /// Questions of one request, at most.
 const QUESTIONS_MAX: usize = 1_000;
 
+/// Bytes of a body that are read before room is taken for them.
+const HELD_BYTES: usize = 1 << 16;
+
 const LINES: HeaderValue = HeaderValue::from_static("application/x-ndjson");
 
 impl App {
@@ -107,13 +110,10 @@ pub(crate) async fn find(
     app.streets()?;
     let limits = &app.config.limits;
     let format = Format::of(&headers)?;
+    let single =
+        Bound { what: "a question", bytes: limits.position_bytes as u64, setting: "limits.position_bytes" };
     if format == Format::Json {
-        let bound = Bound {
-            what: "a question",
-            bytes: limits.position_bytes as u64,
-            setting: "limits.position_bytes",
-        };
-        let body = body::document(&app, &headers, body, bound).await?;
+        let body = body::document(&app, &headers, body, single).await?;
         let question = RouteQuestion::parse(body::text(&body)?)?;
         let mut found = found(&app, &principal, vec![question], arrived).await?;
         let found = text(&found.pop().unwrap_or(Err(ApiError::Late))?);
@@ -123,9 +123,20 @@ pub(crate) async fn find(
     let bytes = (QUESTIONS_MAX * limits.position_bytes) as u64;
     let bound = Bound { what: "a body", bytes, setting: "limits.position_bytes" };
     let mut parts = Parts::new(&app, &headers, body, bound)?;
-    let (body, _) = parts.gather(usize::try_from(bytes).unwrap_or(usize::MAX)).await?;
+    let (mut body, mut held) = (Vec::new(), Vec::new());
+    loop {
+        let (part, has_ended) = parts.gather(HELD_BYTES).await?;
+        held.push(query::hold_page(&app, &principal, part.len())?);
+        body.extend_from_slice(&part);
+        if has_ended {
+            break;
+        }
+    }
     let lines = body::text(&body)?.split(['\n', '\u{1e}']).filter(|line| !line.trim().is_empty());
-    let read: Vec<_> = lines.take(QUESTIONS_MAX + 1).map(RouteQuestion::parse).collect();
+    let question = |line: &str| {
+        if line.len() > limits.position_bytes { Err(single.passed()) } else { RouteQuestion::parse(line) }
+    };
+    let read: Vec<_> = lines.take(QUESTIONS_MAX + 1).map(question).collect();
     if read.len() > QUESTIONS_MAX {
         return Err(ApiError::BadRequest(format!("a request has at most {QUESTIONS_MAX} questions")));
     }
@@ -135,7 +146,6 @@ pub(crate) async fn find(
         found => found?,
     };
     let mut found = found.into_iter();
-    let mut held = Vec::new();
     let told = read.into_iter().map(|question| {
         let answer = question.and_then(|_| found.next().unwrap_or(Err(ApiError::Late)));
         let told = answer.map(|route| text(&route)).and_then(|route| {

@@ -711,6 +711,8 @@ async fn streets_are_slow_by_more_events_than_a_reader_may_be_behind() {
     // What is live before the first question, and what comes at once after it.
     assert_eq!(duration_and_length(&http, from, to).await, slow);
     publish_all(jams(300, [20.0, 20.0])).await;
+    // An event that is not live ends none.
+    publish(&http, &feature("here-event", [20.0, 20.0], json!({"type": "jam"}))).await;
     for _ in 0..15 {
         assert_eq!(duration_and_length(&http, from, to).await, slow);
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;

@@ -155,7 +155,9 @@ async fn lines_of_questions_are_answered_by_lines() {
         json!({"from": [0.0, 0.0], "at": 1}),
         json!({"from": [0.0, 0.0], "to": [0.01, 0.0], "coarsest": 0, "deadline_ms": 30_000}),
     ];
-    let body: String = questions.iter().map(|question| format!("{question}\n")).collect();
+    let long = format!("{{{}}}", " ".repeat(1 << 14));
+    let lines = questions.iter().map(ToString::to_string).chain([long]);
+    let body: String = lines.map(|line| line + "\n").collect();
     let answer = http.post("/v1/routes", "application/x-ndjson", body).await.expect(200).text();
     let answers: Vec<Value> = answer.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let told = |answer: &Value| answer["type"].as_str().unwrap_or("a route").to_owned();
@@ -166,6 +168,7 @@ async fn lines_of_questions_are_answered_by_lines() {
         problem("no-route"),
         problem("invalid-document"),
         "a route".to_owned(),
+        problem("too-large"),
     ];
     assert_eq!(answers.iter().map(told).collect::<Vec<_>>(), expected);
     assert_eq!(answers[0]["length_m"], 1_500.0);
@@ -262,6 +265,22 @@ async fn answers_that_are_not_read_have_a_bound() {
         let problem: Value = serde_json::from_str(refused[0]).expect("JSON");
         assert_eq!(problem["setting"], "limits.page_bytes", "{problem}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_of_questions_take_room_while_they_come() {
+    let folder = square();
+    let streets = folder.path().display();
+    let settings = format!(
+        "[routes]\nstreets = \"{streets}\"\n[limits]\nposition_bytes = 32768\npage_bytes = 16777216\n"
+    );
+    let program = Serve::new().config(&settings).start().await;
+    let question = json!({"from": [0.0, 0.0], "to": [0.01, 0.01]}).to_string();
+    let lines = |bytes: usize| format!("{question}{}\n", " ".repeat(bytes)).repeat(1_000);
+    let http = program.http();
+    let refused = http.post("/v1/routes", "application/x-ndjson", lines(18_000)).await.problem(429);
+    assert_eq!(refused["type"], "urn:nearcast:problem:overloaded", "{refused}");
+    http.post("/v1/routes", "application/x-ndjson", lines(9_000)).await.expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
