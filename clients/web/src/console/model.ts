@@ -127,6 +127,7 @@ export class Console {
       if (seen !== undefined) this.same.put(seen, this.live.objects.attribute);
       this.reach.offer(feature);
     };
+    this.live.onListed = (feature) => this.reach.offer(feature, true);
     this.live.listed = (feature) => holdsText(feature, this.filter.peek());
     let filter = "";
     effect(() => {

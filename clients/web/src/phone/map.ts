@@ -1,13 +1,20 @@
 // The phone's map: where one is, how far one hears, what came.
 
 import { effect } from "@preact/signals";
-import type { Feature } from "geojson";
-import { LngLatBounds, Marker, type FillLayerSpecification, type LineLayerSpecification, type MapMouseEvent } from "maplibre-gl";
+import type { Feature, FeatureCollection } from "geojson";
+import {
+  LngLatBounds,
+  Marker,
+  type FillLayerSpecification,
+  type FilterSpecification,
+  type LineLayerSpecification,
+  type MapMouseEvent,
+} from "maplibre-gl";
 
 import { corridorWidth, type Corridor } from "../shared/map/corridor.js";
 import { CorridorLayer } from "../shared/map/corridor-layer.js";
 import { createMap, EMPTY, type BaseMap } from "../shared/map/map.js";
-import { circleRing, DEGREE_M, type Place } from "../shared/map/plane.js";
+import { circleRing, DEGREE_M, type Place, type Plane } from "../shared/map/plane.js";
 import { Points } from "../shared/map/points.js";
 import type { PageSettings } from "../shared/pages.js";
 import { status, type Entry, type Reach } from "./entry.js";
@@ -16,6 +23,9 @@ import { kindIcons, type Marked } from "./kind-icons.js";
 import { slowNow_ms } from "./now.js";
 import type { Phone } from "./phone.js";
 import type { Destination } from "./trip.js";
+
+/** Degrees around the middle of the circle that are shaded, at least as far as the map shows beside the largest circle. */
+const AROUND = 30;
 
 export interface PhoneMap {
   /** Shows the own place and its circle, and follows it. */
@@ -59,8 +69,8 @@ const KEYS: Readonly<Record<string, Place>> = { ArrowUp: [0, 1], ArrowDown: [0, 
 export async function drawMap(container: HTMLElement, phone: Phone, settings: PageSettings): Promise<PhoneMap> {
   const base = await createMap(container, settings, "Map of what is around you");
   const { map, plane } = base;
-  addCircle(base, "reach", "--map-area", 0.1);
-  addCircle(base, "accuracy", "--map-client", 0.18);
+  addCircle(base, "reach", "--map-area", 0.16, "LineString");
+  addCircle(base, "accuracy", "--map-client", 0.18, "Polygon");
   const drawRoute = routeLayer(base);
   // The own mark stands between the two: it hides no alarm, and is not hidden by events.
   const layers = { events: new Points(EVENT_LOOKS).addTo(base), alarms: new Points(ALARM_LOOKS).addTo(base) };
@@ -115,7 +125,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
         here === undefined
           ? EMPTY
           : { type: "Feature", properties: {}, geometry: { type: "Polygon", coordinates: [circleRing(plane, here.place, radius)] } };
-      base.setData("reach", ring(radius_m));
+      base.setData("reach", here === undefined ? EMPTY : outside(plane, here.place, radius_m));
       base.setData("accuracy", here?.accuracy_m === undefined ? EMPTY : ring(here.accuracy_m));
       if (here === undefined) {
         marker.remove();
@@ -179,12 +189,36 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   };
 }
 
-function addCircle(base: BaseMap, id: string, colour: string, opacity: number): void {
+/** All around a circle, so that what lies within it is seen as it is, and the circle's edge. */
+function outside(plane: Plane, middle: Place, radius: number): FeatureCollection {
+  const ring = circleRing(plane, middle, radius);
+  const [x, y] = plane.toMap(middle);
+  const [west, east, south, north] = [x - AROUND, x + AROUND, Math.max(-85, y - AROUND), Math.min(85, y + AROUND)];
+  const frame = [
+    [west, south],
+    [east, south],
+    [east, north],
+    [west, north],
+    [west, south],
+  ];
+  return {
+    type: "FeatureCollection",
+    features: [
+      { type: "Feature", properties: {}, geometry: { type: "Polygon", coordinates: [frame, ring] } },
+      { type: "Feature", properties: {}, geometry: { type: "LineString", coordinates: ring } },
+    ],
+  };
+}
+
+/** A circle, or what is around one; `edge` says which features its edge is. */
+function addCircle(base: BaseMap, id: string, colour: string, opacity: number, edge: "Polygon" | "LineString"): void {
   const { map } = base;
   // Without tolerance: a circle would be drawn with some twenty corners.
   map.addSource(id, { type: "geojson", data: EMPTY, tolerance: 0 });
-  const fill: FillLayerSpecification = { id, type: "fill", source: id, paint: { "fill-opacity": opacity } };
-  const line: LineLayerSpecification = { id: `${id}-edge`, type: "line", source: id, paint: { "line-width": 1.5 } };
+  const inside: FilterSpecification = ["==", ["geometry-type"], "Polygon"];
+  const fill: FillLayerSpecification = { id, type: "fill", source: id, filter: inside, paint: { "fill-opacity": opacity } };
+  const filter: FilterSpecification = ["==", ["geometry-type"], edge];
+  const line: LineLayerSpecification = { id: `${id}-edge`, type: "line", source: id, filter, paint: { "line-width": 1.5 } };
   map.addLayer(fill);
   map.addLayer(line);
   base.onTheme(() => {

@@ -4,8 +4,8 @@ import { useConsole } from "../context.js";
 import { FilterWords, Findings, Pair, SituationDetail } from "../situations/detail.js";
 import { span } from "../words.js";
 import { subjectOf } from "../why/name.js";
-import { ACTIONS, formulaText, type CheckShown } from "./formula.js";
-import { violationOf, violationWords } from "./violation.js";
+import { ACTIONS, formulaText, speedLimitOf, type CheckShown } from "./formula.js";
+import { limitWords, violationOf, violationWords } from "./violation.js";
 
 export function CheckDetail({ name }: { readonly name: string }) {
   const console = useConsole();
@@ -36,6 +36,7 @@ export function CheckDetail({ name }: { readonly name: string }) {
 
 /** What a check asks for. */
 export function DocumentPart({ check: { contexts, formula, clock: by, on_violation = "tell" } }: { readonly check: CheckShown }) {
+  const limit = speedLimitOf(formula);
   return (
     <section aria-labelledby="holds">
       <h3 id="holds">What has to hold</h3>
@@ -48,6 +49,11 @@ export function DocumentPart({ check: { contexts, formula, clock: by, on_violati
             events of the last {span(for_s)}, <FilterWords where={where} area={area} />
           </Pair>
         ))}
+        {limit !== undefined && (
+          <Pair name="speed limit">
+            {limit} m/s, which is {limitWords(limit)}
+          </Pair>
+        )}
         <Pair name="clock">{by === "event" ? "the time that events say" : "when events arrive"}</Pair>
         <Pair name="a violation is">{ACTIONS[on_violation]}</Pair>
       </dl>

@@ -1,20 +1,24 @@
 // A finding that was opened: the events that do not fit together, in words and on the map.
 
+import { TriangleAlert } from "lucide";
+
 import { degrees } from "../../shared/degrees.js";
+import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import type { Bound } from "../situations/bound.js";
 import { BoundEvents } from "../situations/bound-events.js";
 import { FindingPage } from "../situations/detail.js";
 import { DocumentPart } from "./check.js";
 import { drawingOf } from "./drawing.js";
+import { Gauge } from "../why/gauge.js";
 import { subjectOf, ViolationSign } from "../why/name.js";
-import { stepOf, stepWords, violationOf, violationTitle, violationWords } from "./violation.js";
+import { limitWords, speedWords, stepOf, stepWords, violationOf, violationTitle, violationWords, wayWords } from "./violation.js";
 
 export function FindingDetail({ name, id }: { readonly name: string; readonly id: string }) {
   const console = useConsole();
-  const { checks, live, settings } = console;
+  const { checks, settings } = console;
   const limit = console.limitOf(name);
-  const { violations } = live;
+  const { violations } = console.live;
   const check = checks.get(name);
   return (
     <>
@@ -28,9 +32,7 @@ export function FindingDetail({ name, id }: { readonly name: string; readonly id
       >
         {({ bound, place }) => (
           <section aria-labelledby="bound">
-            <p class="found-words numbers">
-              <bdi>{subjectOf({ bound }, live.objects.attribute)}</bdi>: {violationWords({ bound }, settings.world, limit)}
-            </p>
+            <Found bound={bound} limit={limit} />
             <h3 id="bound">{bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>
             {/* Of two events all is said above. */}
             {bound.length > 2 ? <ViolatingEvents bound={bound} check={name} /> : <BoundEvents bound={bound} between={() => undefined} />}
@@ -42,6 +44,35 @@ export function FindingDetail({ name, id }: { readonly name: string; readonly id
       </FindingPage>
       {check !== undefined && <DocumentPart check={check} />}
     </>
+  );
+}
+
+/** What was found in one sentence, and the speed beside its limit where that was it. */
+function Found({ bound, limit }: { readonly bound: readonly Bound[]; readonly limit: number | undefined }) {
+  const { live, settings } = useConsole();
+  const subject = <bdi>{subjectOf({ bound }, live.objects.attribute)}</bdi>;
+  const [one, other] = bound.map(({ feature }) => feature);
+  const step = one === undefined || other === undefined || bound.length !== 2 ? undefined : stepOf(settings.world, one, other);
+  const isSpeed = limit !== undefined && step !== undefined && step.seconds > 0;
+  const words = isSpeed ? speedWords(step, limit) : undefined;
+  return (
+    <div class="found-words numbers">
+      <div class="verdict">
+        <Icon of={TriangleAlert} size={22} />
+        <p>
+          {words === undefined ? (
+            <>
+              {subject}: {violationWords({ bound }, settings.world, limit)}
+            </>
+          ) : (
+            <>
+              {subject} moved {step !== undefined && wayWords(step)}. That is {words.speed}; the limit is {words.limit}.
+            </>
+          )}
+        </p>
+      </div>
+      {isSpeed && <Gauge value={step.metres / step.seconds} limit={limit} text={limitWords(limit)} />}
+    </div>
   );
 }
 

@@ -57,14 +57,25 @@ export function wayWords({ metres, seconds }: Step): string {
 
 /** `9.198 km in 31 s: 1,070 km/h, limit 198 km/h`; without the limit where none is known. */
 export function stepWords(step: Step, limit_m_per_s?: number): string {
-  const { metres, seconds } = step;
-  if (seconds === 0) return wayWords(step);
+  if (step.seconds === 0) return wayWords(step);
+  const { speed, limit } = speedWords(step, limit_m_per_s);
+  return `${wayWords(step)}: ${speed}${limit === undefined ? "" : `, limit ${limit}`}`;
+}
+
+/** How fast a step was, and its limit where one is known. What is a little above the limit does not look like it. */
+export function speedWords(
+  { metres, seconds }: Step,
+  limit_m_per_s?: number,
+): { readonly speed: string; readonly limit: string | undefined } {
   const speed = (3.6 * metres) / seconds;
-  if (limit_m_per_s === undefined) return `${wayWords(step)}: ${three.format(speed)} km/h`;
-  const limit = four.format(3.6 * limit_m_per_s);
-  // What is a little above the limit is not to look like it.
-  const text = three.format(speed) === limit ? four.format(speed) : three.format(speed);
-  return `${wayWords(step)}: ${text} km/h, limit ${limit} km/h`;
+  if (limit_m_per_s === undefined) return { speed: `${three.format(speed)} km/h`, limit: undefined };
+  const limit = limitWords(limit_m_per_s);
+  const text = `${three.format(speed)} km/h`;
+  return { speed: text === limit ? `${four.format(speed)} km/h` : text, limit };
+}
+
+export function limitWords(limit_m_per_s: number): string {
+  return `${four.format(3.6 * limit_m_per_s)} km/h`;
 }
 
 /** What a finding is called: checks whose limit is known found that something was faster. */

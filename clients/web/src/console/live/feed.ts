@@ -36,13 +36,14 @@ export class Feed {
     if (this.#waiting.length > LENGTH) this.#waiting.shift();
   }
 
-  /** Lists what came since the last look. The newest event is always among it. */
-  look(all = ALL): void {
+  /** Lists what came since the last look, and gives it back. The newest event is always among it. */
+  look(all = ALL): readonly FeedRow[] {
     this.#flooded = this.#came > all;
     const listed = this.#flooded ? this.#waiting.slice(-OF_A_FLOOD) : this.#waiting;
-    if (listed.length > 0) this.#rows = [...listed.reverse(), ...this.#rows].slice(0, LENGTH);
+    if (listed.length > 0) this.#rows = [...[...listed].reverse(), ...this.#rows].slice(0, LENGTH);
     this.#waiting = [];
     this.#came = 0;
+    return listed;
   }
 
   clear(): void {

@@ -65,6 +65,8 @@ export class Live {
   listed: (feature: DeliveredFeature) => boolean = () => true;
   /** Hears of each event after it is shown. */
   onEvent: (feature: DeliveredFeature) => void = () => undefined;
+  /** Hears of each event that comes into the list. */
+  onListed: (feature: DeliveredFeature) => void = () => undefined;
   #shown: Shown | undefined;
   #session: Session | undefined;
   #came = 0;
@@ -285,7 +287,7 @@ export class Live {
     this.points.value = this.objects.size;
     this.draftMatches.value = this.#matched;
     if (this.paused.value) return;
-    this.#feed.look();
+    for (const { feature } of this.#feed.look()) this.onListed(feature);
     this.rows.value = this.#feed.rows;
     this.flooded.value = this.#feed.flooded;
   }

@@ -13,6 +13,9 @@ const WAITING = 40;
 /** What is kept of a client that somebody looks at. */
 const KEPT = 50;
 
+/** Events whose clients are counted. */
+const COUNTED = 200;
+
 /** An event that a client received. */
 export interface Received {
   readonly feature: DeliveredFeature;
@@ -36,6 +39,8 @@ interface Offered {
 export class Reach {
   /** Of the client that is watched, the newest first. */
   readonly received = signal<readonly Received[]>([]);
+  /** How many clients each of the last listed events has reached, by its id. */
+  readonly counts = signal<ReadonlyMap<string | number, number>>(new Map());
   /** Events that may have reached it and were not asked about, as too many came. */
   readonly skipped = signal(0);
   readonly #access: Access;
@@ -73,15 +78,18 @@ export class Reach {
     return this.#watched;
   }
 
-  offer(feature: DeliveredFeature): void {
-    this.#came += 1;
+  /** `isListed`: somebody reads it, so that it is asked about wherever it happened. */
+  offer(feature: DeliveredFeature, isListed = false): void {
+    if (!isListed) this.#came += 1;
     // What a busy broker sent while the page was made is old by now.
     if (this.#came > FORGOTTEN / 2 && performance.now() < Math.max(SETTLED_MS, this.#again_ms)) return;
+    if (document.hidden || this.#waiting.some((offered) => offered.feature.id === feature.id)) return;
     // Where nobody is watched some that are shown will do.
-    if (document.hidden || (this.#watched === undefined && this.#waiting.length >= ASKED_PER_S) || !this.#wanted(feature)) return;
-    if (this.#waiting.length >= WAITING) {
+    const isIdle = this.#watched === undefined;
+    if (!isListed && ((isIdle && this.#waiting.length >= ASKED_PER_S) || !this.#wanted(feature))) return;
+    if (this.#waiting.length >= (isIdle ? 2 * ASKED_PER_S : WAITING)) {
       this.#waiting.shift();
-      if (this.#watched !== undefined) this.skipped.value += 1;
+      if (!isIdle) this.skipped.value += 1;
     }
     this.#waiting.push({ feature, due_ms: performance.now() + LATER_MS, number: this.#came });
   }
@@ -102,7 +110,9 @@ export class Reach {
       const { deliveries } = (await this.#access.call(path)) as EventDeliveries;
       const own = this.#access.client.peek();
       const others = deliveries.filter(({ client }) => client !== own);
-      if (others.length > 0) this.#told(feature, [...new Set(others.map(({ client }) => client))]);
+      const clients = [...new Set(others.map(({ client }) => client))];
+      this.counts.value = new Map([...[...this.counts.value].slice(-COUNTED + 1), [feature.id, clients.length]]);
+      if (clients.length > 0) this.#told(feature, clients);
       const mine = others.find(({ client }) => client === this.#watched);
       if (mine !== undefined) this.received.value = [{ feature, subscriptions: mine.subscriptions }, ...this.received.value].slice(0, KEPT);
     } catch (error) {

@@ -217,10 +217,24 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
                 <EventName feature={feature} />
               </span>
               <EventSummary feature={feature} />
+              <Reached id={feature.id} />
             </button>
           </li>
         ))}
       </ol>
     </section>
+  );
+}
+
+/** How many clients an event has reached, of those that the broker was asked about. */
+function Reached({ id }: { readonly id: string | number }) {
+  const clients = useConsole().reach.counts.value.get(id);
+  if (clients === undefined) return null;
+  const words = `reached ${clients === 0 ? "nobody" : counted(clients, "client")}`;
+  return (
+    <span class="reached numbers quiet" title={words}>
+      <span aria-hidden="true">→ {count(clients)}</span>
+      <span class="visually-hidden">{words}</span>
+    </span>
   );
 }

@@ -12,8 +12,7 @@ const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
 /** Of the map's shorter side, around what is drawn. */
 const PADDING = 0.18;
 /** How much is left of areas that an answer is not about, and of those that stand behind its pins. */
-const BACK = 0.12;
-const FAR_BACK = 0.06;
+const BACK = 0.06;
 /** An answer is not shown closer than that: what lies around it says where it is. */
 const CLOSEST = 16;
 /** Half the width of a pin's words. */
@@ -85,7 +84,7 @@ export class AnswerLayer {
     this.#corridors.show(drawing?.features ?? []);
     // What the answer is not about stands back.
     const pins = drawing?.pins ?? [];
-    const others = drawing === undefined ? 1 : pins.length > 0 ? FAR_BACK : BACK;
+    const others = drawing === undefined ? 1 : BACK;
     map.setPaintProperty("areas-fill", "fill-opacity", others);
     map.setPaintProperty("areas-line", "line-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });

@@ -6,7 +6,8 @@ import type { DeliveredFeature, Explanation } from "nearcast";
 import { Icon } from "../../shared/icon.js";
 import { metres } from "../words.js";
 import { useConsole } from "../context.js";
-import { decisive, filterWords, notes, sentence, type Distance, type FilterWords } from "./words.js";
+import { Gauge } from "./gauge.js";
+import { decisive, filterWords, notes, sentence, type FilterWords } from "./words.js";
 
 const MARKS = { yes: [Check, "holds"], no: [X, "does not hold"], unknown: [CircleQuestionMark, "unknown"] } as const;
 
@@ -113,7 +114,9 @@ function FilterPart({ words, number }: { readonly words: FilterWords; readonly n
           <Mark mark={area.mark} />
           <div>
             <span>{area.text}</span>
-            {area.distance !== undefined && <Gauge {...area.distance} />}
+            {area.distance !== undefined && (
+              <Gauge value={area.distance.distance_m} limit={area.distance.radius_m} text={metres(area.distance.radius_m)} />
+            )}
           </div>
         </li>
         {nearest !== undefined && (
@@ -146,20 +149,5 @@ function FilterPart({ words, number }: { readonly words: FilterWords; readonly n
         )}
       </ul>
     </section>
-  );
-}
-
-/** The distance on a scale that ends at the larger of the distance and the radius. */
-function Gauge({ distance_m, radius_m }: Distance) {
-  const most = Math.max(distance_m, radius_m) * 1.08;
-  const part = (value: number): string => `${((100 * value) / (most || 1)).toFixed(1)}%`;
-  return (
-    <span class={`gauge ${distance_m <= radius_m ? "good" : "bad"}`} aria-hidden="true">
-      <span class="allowed" style={{ width: part(radius_m) }} />
-      <span class="far" style={{ left: part(distance_m) }} />
-      <span class="limit" style={{ left: part(radius_m) }}>
-        {metres(radius_m)}
-      </span>
-    </span>
   );
 }

@@ -1,4 +1,4 @@
-// How lines of a GeoJSON document are drawn: as streets of four classes. The property `traffic`, from 1 to 4, says which.
+// How lines of a GeoJSON document are drawn: in four classes. The property `traffic`, from 1 to 4, says which.
 
 import type { ExpressionSpecification } from "maplibre-gl";
 
@@ -11,76 +11,48 @@ interface Class {
   readonly traffic: 1 | 2 | 3 | 4;
   /** Pixels across by zoom. */
   readonly widths: readonly (readonly [zoom: number, width: number])[];
-  /** What goes around it, in pixels in all; none for the smallest. */
-  readonly casing: number;
-  readonly fill: (palette: Palette) => string;
-  readonly edge: (palette: Palette) => string;
-  readonly thin: (palette: Palette) => string;
+  readonly colour: (palette: Palette) => string;
 }
 
+// Thin at every zoom and without casings: such lines are seldom the middle of a street, and are not to weigh more than what is upon them.
 const CLASSES: readonly Class[] = [
   {
     traffic: 1,
     widths: [
       [9, 0.5],
-      [12, 0.8],
-      [14, 1.4],
-      [16, 4],
-      [18, 10],
+      [14, 0.9],
+      [18, 1.6],
     ],
-    casing: 0,
-    fill: ({ path }) => path,
-    edge: ({ path }) => path,
-    thin: ({ minorThin }) => minorThin,
+    colour: ({ path }) => path,
   },
   {
     traffic: 2,
     widths: [
       [8, 0.5],
-      [10, 1],
-      [12, 1.5],
-      [14, 3.2],
-      [16, 7],
-      [18, 15],
+      [14, 1.3],
+      [18, 2.4],
     ],
-    casing: 1.4,
-    fill: ({ minor }) => minor,
-    edge: ({ minorCasing }) => minorCasing,
-    thin: ({ minorThin }) => minorThin,
+    colour: ({ minorThin }) => minorThin,
   },
   {
     traffic: 3,
     widths: [
       [8, 0.7],
-      [10, 1.3],
-      [12, 2.2],
-      [14, 5],
-      [16, 10],
-      [18, 20],
+      [14, 2],
+      [18, 3.5],
     ],
-    casing: 1.8,
-    fill: ({ major }) => major,
-    edge: ({ majorCasing }) => majorCasing,
-    thin: ({ majorThin }) => majorThin,
+    colour: ({ minorThin }) => minorThin,
   },
   {
     traffic: 4,
     widths: [
       [8, 1.1],
-      [10, 2],
-      [12, 3.2],
-      [14, 6.5],
-      [16, 13],
-      [18, 26],
+      [14, 2.8],
+      [18, 5],
     ],
-    casing: 2.2,
-    fill: ({ motorway }) => motorway,
-    edge: ({ motorwayCasing }) => motorwayCasing,
-    thin: ({ motorwayThin }) => motorwayThin,
+    colour: ({ majorThin }) => majorThin,
   },
 ];
-/** Below that zoom a street is one thin line. */
-const CASED = 11;
 
 const isLine: ExpressionSpecification = ["!=", ["geometry-type"], "Point"];
 const ofClass = (traffic: number): ExpressionSpecification => [
@@ -88,31 +60,16 @@ const ofClass = (traffic: number): ExpressionSpecification => [
   isLine,
   ["==", ["max", 1, ["min", 4, ["round", ["to-number", ["get", "traffic"], 2]]]], traffic],
 ];
-const width = (widths: Class["widths"], more = 0): ExpressionSpecification =>
-  byZoom(1.5, ...widths.map(([zoom, pixels]) => [zoom, pixels + more] as const));
 
-export const drawingLayers: Drawn = (palette) => [
-  ...CLASSES.filter(({ casing }) => casing > 0).map(({ traffic, widths, casing, edge }) =>
-    line({
-      id: `base-casing-${traffic}`,
-      source: SOURCE,
-      filter: ofClass(traffic),
-      minzoom: CASED,
-      paint: { "line-color": edge(palette), "line-width": width(widths, casing) },
-    }),
-  ),
-  ...CLASSES.map(({ traffic, widths, fill, thin }) =>
+export const drawingLayers: Drawn = (palette) =>
+  CLASSES.map(({ traffic, widths, colour }) =>
     line({
       id: `base-line-${traffic}`,
       source: SOURCE,
       filter: ofClass(traffic),
-      paint: {
-        "line-color": ["interpolate", ["linear"], ["zoom"], CASED, thin(palette), CASED + 1, fill(palette)],
-        "line-width": width(widths),
-      },
+      paint: { "line-color": colour(palette), "line-width": byZoom(1.5, ...widths) },
     }),
-  ),
-];
+  );
 
 export const drawingNames: Drawn = (palette) => [
   names(palette, palette.name, {
