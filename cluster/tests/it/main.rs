@@ -1,5 +1,6 @@
 //! The crate's tests.
 
+mod events;
 #[path = "../fuzzing/mod.rs"]
 mod fuzzing;
 #[cfg(feature = "jetstream")]
