@@ -1,5 +1,6 @@
 //! The crate's tests.
 
+mod brokers;
 mod events;
 #[path = "../fuzzing/mod.rs"]
 mod fuzzing;
