@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+pub mod events;
 #[cfg(feature = "jetstream")]
 pub mod jetstream;
 pub mod ledger;

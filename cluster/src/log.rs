@@ -55,6 +55,28 @@ pub struct Bounds {
     pub last: u64,
 }
 
+/// What an attachment to a log tells its reader: a consumer that the log's servers keep, which sends what is appended from a sequence on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// A record.
+    Record {
+        /// Counts what the attachment has sent, from 1 on without holes. One that is missing was lost on the way; where only sequences are
+        /// missing, the log has dropped them.
+        nth: u64,
+        /// How many records behind this one the attachment has still to send.
+        pending: u64,
+        /// The record.
+        stored: Stored,
+    },
+    /// It has nothing to send, which it says from time to time.
+    Idle {
+        /// How many records it has sent.
+        nth: u64,
+        /// The log's last sequence, as far as its replica knows.
+        last: u64,
+    },
+}
+
 /// Why a record was not acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendError {

@@ -1,4 +1,4 @@
-//! Records of a ledger as bytes: a header of fixed size, then a body as postcard, compressed where that is worth it.
+//! Records of ledgers and of streams of events as bytes: a header of fixed size, then a body as postcard, compressed where that is worth it.
 //!
 //! ```text
 //! format u8 | kind u8 | compression u8 | 0 u8 | CRC u32 | term u64 | nonce u64 | number u64 | count u32 | previous u32 | body
@@ -20,7 +20,7 @@ pub const COMPRESSED_FROM_BYTES: usize = 4 << 10;
 pub const RECORD_BYTES_MAX: usize = (1 << 20) - (4 << 10);
 /// Bytes of a body before it is compressed. What claims to have more is refused, so that no record takes much memory.
 pub const BODY_BYTES_MAX: usize = 4 << 20;
-/// Rows of a record. What claims to have more is refused: each takes memory, also where it is empty.
+/// Rows or events of a record. What claims to have more is refused: each takes memory, also where it is empty.
 pub const ROWS_MAX: usize = 4_096;
 /// Bytes of a header.
 pub const HEADER_BYTES: usize = 40;
@@ -30,7 +30,7 @@ const LEVEL: i32 = 1;
 const CRC_AT: usize = 4;
 const CRC_END: usize = 8;
 
-/// One owner of a ledger, from its seal to that of the next.
+/// One owner of a ledger, from its seal to that of the next, or one process that appends to streams of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Incarnation {
     /// Counts owners from 1.
@@ -48,6 +48,10 @@ pub enum Kind {
     Seal,
     /// A part of a snapshot.
     Chunk,
+    /// Events, in a stream of events.
+    Events,
+    /// A place in a stream of events that says nothing but where it is.
+    Marker,
 }
 
 /// What every record says.
@@ -55,13 +59,14 @@ pub enum Kind {
 pub struct Header {
     /// The record's kind.
     pub kind: Kind,
-    /// The owner by which it was appended; in a seal, the new one.
+    /// The owner or process by which it was appended; in a seal, the new one.
     pub incarnation: Incarnation,
-    /// The number of its first row, or of the next one where it has none. Rows of a ledger count from 1 over all owners.
+    /// The number of its first row, or of the next one where it has none. Rows of a ledger count from 1 over all owners. In a stream of
+    /// events, the number of the record, by which and by the incarnation it is named.
     pub number: u64,
-    /// How many rows it has.
+    /// How many rows or events it has.
     pub count: u32,
-    /// CRC-32 of the record before it; 0 where there is none.
+    /// CRC-32 of the record before it; 0 where there is none, and in streams of events, whose writers do not know it.
     pub previous: u32,
 }
 
@@ -74,6 +79,10 @@ pub enum Body<'a> {
     Seal(Seal<'a>),
     /// See [`Kind::Chunk`].
     Chunk(Chunk<'a>),
+    /// Events, in the order in which they were published.
+    Events(Vec<&'a [u8]>),
+    /// See [`Kind::Marker`].
+    Marker,
 }
 
 /// The body of a seal.
@@ -170,6 +179,8 @@ impl Kind {
             Self::Rows => 1,
             Self::Seal => 2,
             Self::Chunk => 3,
+            Self::Events => 4,
+            Self::Marker => 5,
         }
     }
 }
@@ -186,14 +197,19 @@ impl<'a> Body<'a> {
             Self::Rows(_) => Kind::Rows,
             Self::Seal(_) => Kind::Seal,
             Self::Chunk(_) => Kind::Chunk,
+            Self::Events(_) => Kind::Events,
+            Self::Marker => Kind::Marker,
         }
     }
 
     fn encode(&self) -> Result<Vec<u8>, postcard::Error> {
         match self {
-            Self::Rows(rows) => postcard::to_stdvec(&rows.iter().map(|row| Row(row)).collect::<Vec<_>>()),
+            Self::Rows(rows) | Self::Events(rows) => {
+                postcard::to_stdvec(&rows.iter().map(|row| Row(row)).collect::<Vec<_>>())
+            }
             Self::Seal(seal) => postcard::to_stdvec(seal),
             Self::Chunk(chunk) => postcard::to_stdvec(chunk),
+            Self::Marker => Ok(Vec::new()),
         }
     }
 
@@ -204,12 +220,16 @@ impl<'a> Body<'a> {
             Kind::Chunk => {
                 postcard::take_from_bytes(bytes).map(|(chunk, rest)| (Self::Chunk(chunk), rest))?
             }
+            Kind::Events => {
+                postcard::take_from_bytes(bytes).map(|(events, rest)| (Self::Events(events), rest))?
+            }
+            Kind::Marker => (Self::Marker, bytes),
         };
         if rest.is_empty() { Ok(body) } else { Err(postcard::Error::DeserializeBadEncoding) }
     }
 }
 
-/// Makes a record. Its kind and the count of its rows are those of the body.
+/// Makes a record. Its kind and the count of its rows or events are those of the body.
 ///
 /// # Errors
 /// [`RecordError::TooLarge`], and [`RecordError::Body`] for more than [`ROWS_MAX`] rows.
@@ -221,8 +241,8 @@ pub fn encode(
 ) -> Result<Bytes, RecordError> {
     let unreadable = |why: &dyn fmt::Display| RecordError::Body { why: why.to_string() };
     let count = match body {
-        Body::Rows(rows) => u32::try_from(rows.len()).unwrap_or(u32::MAX),
-        Body::Seal(_) | Body::Chunk(_) => 0,
+        Body::Rows(rows) | Body::Events(rows) => u32::try_from(rows.len()).unwrap_or(u32::MAX),
+        Body::Seal(_) | Body::Chunk(_) | Body::Marker => 0,
     };
     check_rows(count)?;
     let plain = body.encode().map_err(|error| unreadable(&error))?;
@@ -265,7 +285,7 @@ impl<'a> Record<'a> {
             return Err(RecordError::Crc { expected, found });
         }
         let wrong = |at: usize| RecordError::Header { at, found: head[at] };
-        let kinds = [Kind::Rows, Kind::Seal, Kind::Chunk];
+        let kinds = [Kind::Rows, Kind::Seal, Kind::Chunk, Kind::Events, Kind::Marker];
         let kind = kinds.into_iter().find(|kind| kind.number() == head[1]).ok_or_else(|| wrong(1))?;
         let body = match head[2] {
             0 if body.len() <= BODY_BYTES_MAX => Cow::Borrowed(body),
@@ -302,8 +322,8 @@ impl<'a> Record<'a> {
         let unreadable = |error: postcard::Error| RecordError::Body { why: error.to_string() };
         // A body begins with the count of its rows, which is known to be few before there is room for them.
         let count = match self.header.kind {
-            Kind::Rows => postcard::take_from_bytes::<u64>(&self.body).map_err(unreadable)?.0,
-            Kind::Seal | Kind::Chunk => 0,
+            Kind::Rows | Kind::Events => postcard::take_from_bytes::<u64>(&self.body).map_err(unreadable)?.0,
+            Kind::Seal | Kind::Chunk | Kind::Marker => 0,
         };
         if count != u64::from(self.header.count) {
             let why = format!("it has {count} rows, and its header says {}", self.header.count);

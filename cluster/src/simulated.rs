@@ -1,7 +1,10 @@
 //! A log with every fault of a replicated one, in virtual time: what happens is a function of the seed and of what is asked.
 //!
 //! [`World`] is the log and the network before it, and [`World::log`] a client's side of them. Time goes on by
-//! [`World::step`] alone. The futures of a client are complete once the step has been made that answers them.
+//! [`World::step`] alone. The futures of a client are complete once the step has been made that answers them, and an [`Attachment`] is
+//! asked for what has arrived.
+
+mod attachment;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -18,6 +21,8 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::log::{Append, AppendError, Appended, Bounds, Identity, Log, ReadError, Stored};
 use crate::memory::Records;
 
+pub use attachment::Attachment;
+
 /// The frequency of each fault.
 #[derive(Clone, Debug)]
 pub struct Faults {
@@ -33,6 +38,12 @@ pub struct Faults {
     pub duplicates: f64,
     /// How late a duplicate arrives at most.
     pub duplicate_after: Duration,
+    /// The share of records and reports of an attachment that are lost.
+    pub lost_messages: f64,
+    /// The share of records and reports of an attachment that arrive twice.
+    pub repeated_messages: f64,
+    /// The share of records and reports behind which an attachment is silent for ever.
+    pub silences: f64,
     /// How long the log knows the names of records.
     pub names_kept: Duration,
     /// Whether an append is refused that expects another last sequence. A log that does not refuse it has no use but to
@@ -151,6 +162,9 @@ impl Default for Faults {
             lost_answers: 0.0,
             duplicates: 0.0,
             duplicate_after: Duration::from_secs(180),
+            lost_messages: 0.0,
+            repeated_messages: 0.0,
+            silences: 0.0,
             names_kept: Duration::from_secs(120),
             is_fenced: true,
         }
@@ -230,6 +244,13 @@ impl World {
             Event::Arrive(_) => true,
         });
         gone
+    }
+
+    /// Drops the oldest records, as a log does that is full.
+    pub fn drop_oldest(&self, records: u64) {
+        let mut state = self.state();
+        let first = state.records.bounds().first;
+        state.records.truncate(first + records);
     }
 
     /// Every record that was appended and did not go back, also those that were truncated.
@@ -369,9 +390,14 @@ impl State {
     }
 
     fn read(&self, client: usize, from: u64, bytes: usize) -> Result<Vec<Stored>, ReadError> {
+        self.records.read(from, self.seen(client), bytes)
+    }
+
+    /// The last sequence that the replica has that a client reads from.
+    fn seen(&self, client: usize) -> u64 {
         let seen_us = micros(self.now) - micros(self.clients[client].behind);
         let newer = self.history.iter().rev().take_while(|stored| stored.time_us > seen_us).count();
-        self.records.read(from, self.records.last() - newer as u64, bytes)
+        self.records.last() - newer as u64
     }
 
     fn answer(&mut self, client: usize, call: Option<u64>, answer: Answer) {
@@ -424,6 +450,12 @@ impl Simulated {
     #[must_use]
     pub fn partition(&self) -> Partition {
         self.world.state().clients[self.client].partition
+    }
+
+    /// Attaches to the log, from a sequence on or from the first one that the log has.
+    #[must_use]
+    pub fn attach(&self, from: u64) -> Attachment {
+        Attachment::new(self.clone(), from)
     }
 
     /// Sets how far behind the replica is that this client reads from.

@@ -110,7 +110,7 @@ impl Chain {
         let rows = rows.ok_or_else(|| foreign("rows cannot be counted".to_owned()))?;
         let member = match record.body().map_err(unreadable)? {
             Body::Seal(Seal { member }) | Body::Chunk(Chunk { member, .. }) => Some(member),
-            Body::Rows(_) => None,
+            Body::Rows(_) | Body::Events(_) | Body::Marker => None,
         };
         let is_known = |owner: &Owner| owner.member.is_some() || member.is_none();
         if header.kind == Kind::Seal || !self.owner.as_ref().is_some_and(is_known) {
@@ -124,6 +124,9 @@ impl Chain {
         let Incarnation { term, .. } = record.header.incarnation;
         let is_seal = record.header.kind == Kind::Seal;
         match &self.owner {
+            _ if matches!(record.header.kind, Kind::Events | Kind::Marker) => {
+                Err("it is of a stream of events".to_owned())
+            }
             _ if term == u64::MAX => Err("owners cannot be counted".to_owned()),
             None if sequence == 1 && !(is_seal && term == 1) => {
                 Err("a ledger begins with the seal of its first owner".to_owned())

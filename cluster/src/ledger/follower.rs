@@ -168,6 +168,8 @@ impl<S: State> Follower<S> {
                 Ok(())
             }
             Body::Chunk(chunk) => self.chunk(sequence, chunk),
+            // A chain admits none of them.
+            Body::Events(_) | Body::Marker => Ok(()),
         }
     }
 

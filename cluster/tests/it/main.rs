@@ -1,5 +1,7 @@
 //! The crate's tests.
 
+mod brokers;
+mod events;
 #[path = "../fuzzing/mod.rs"]
 mod fuzzing;
 #[cfg(feature = "jetstream")]

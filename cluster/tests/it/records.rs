@@ -7,7 +7,7 @@ use cluster::record::{
     RecordError, Seal, encode,
 };
 use proptest::collection::vec;
-use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use crate::fuzzing::{ledger_record, mend};
 
@@ -18,12 +18,16 @@ enum Owned {
     Rows(Vec<Vec<u8>>),
     Seal(String),
     Chunk(u64, u32, bool, Vec<u8>),
+    Events(Vec<Vec<u8>>),
+    Marker,
 }
 
 impl Owned {
     fn body(&self) -> Body<'_> {
         match self {
             Self::Rows(rows) => Body::Rows(rows.iter().map(Vec::as_slice).collect()),
+            Self::Events(events) => Body::Events(events.iter().map(Vec::as_slice).collect()),
+            Self::Marker => Body::Marker,
             Self::Seal(member) => Body::Seal(Seal { member }),
             Self::Chunk(row, index, is_last, bytes) => {
                 let (row, index, is_last) = (*row, *index, *is_last);
@@ -37,6 +41,8 @@ fn bodies() -> impl Strategy<Value = Owned> {
     let bytes = || prop_oneof![vec(any::<u8>(), 0..100), (0..9_000_usize).prop_map(|len| vec![7; len])];
     prop_oneof![
         vec(bytes(), 0..20).prop_map(Owned::Rows),
+        vec(bytes(), 0..20).prop_map(Owned::Events),
+        Just(Owned::Marker),
         ".{0,20}".prop_map(Owned::Seal),
         (any::<u64>(), any::<u32>(), any::<bool>(), bytes())
             .prop_map(|(row, index, is_last, bytes)| Owned::Chunk(row, index, is_last, bytes)),
@@ -56,7 +62,7 @@ proptest! {
     #[test]
     fn any_bytes_are_read_or_refused(mut bytes in vec(any::<u8>(), 0..200), is_ours in any::<bool>()) {
         if is_ours && bytes.len() >= 4 {
-            let (kind, compression) = (1 + bytes[1] % 3, bytes[2] % 2);
+            let (kind, compression) = (1 + bytes[1] % 5, bytes[2] % 2);
             bytes[..4].copy_from_slice(&[1, kind, compression, 0]);
         }
         ledger_record(&bytes);

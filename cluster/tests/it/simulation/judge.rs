@@ -198,7 +198,7 @@ fn check_no_snapshot(first: u64, history: &[Stored]) -> Result<(), String> {
             Body::Chunk(chunk) if chunk.is_last && begun == Some(chunk.row) => {
                 return Err(format!("the snapshot after row {} is whole", chunk.row));
             }
-            Body::Chunk(_) | Body::Rows(_) => {}
+            Body::Chunk(_) | Body::Rows(_) | Body::Events(_) | Body::Marker => {}
         }
     }
     Ok(())
@@ -214,7 +214,7 @@ fn rows(stored: &Stored) -> Result<Vec<NumberedRow>, String> {
             let numbers = record.header.number..;
             Ok(numbers.zip(rows).map(|(number, row)| (number, row.to_owned(), incarnation)).collect())
         }
-        Body::Seal(_) | Body::Chunk(_) => Ok(Vec::new()),
+        Body::Seal(_) | Body::Chunk(_) | Body::Events(_) | Body::Marker => Ok(Vec::new()),
     }
 }
 
