@@ -26,7 +26,7 @@ pub use network::{Census, Class, NONE, Network, displaced};
 #[derive(Debug, thiserror::Error)]
 pub enum StreetsError {
     /// A file cannot be opened or read.
-    #[error("{path}: {source}", path = path.display())]
+    #[error("{path}", path = path.display())]
     Io {
         /// Which.
         path: PathBuf,
@@ -99,6 +99,9 @@ pub fn load_connected(path: &Path) -> Result<Network, StreetsError> {
 }
 
 fn read(path: &Path) -> Result<Draft, StreetsError> {
+    if let Err(source) = std::fs::metadata(path) {
+        return Err(StreetsError::Io { path: path.to_owned(), source });
+    }
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     if path.is_dir() {
         table::read(path)
@@ -106,8 +109,6 @@ fn read(path: &Path) -> Result<Draft, StreetsError> {
         osm::draft(path, pbf::read)
     } else if name.ends_with(".osm") || name.ends_with(".osm.gz") {
         osm::draft(path, xml::read)
-    } else if let Err(source) = std::fs::metadata(path) {
-        Err(StreetsError::Io { path: path.to_owned(), source })
     } else {
         Err(StreetsError::Form { path: path.to_owned() })
     }

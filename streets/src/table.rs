@@ -120,6 +120,9 @@ impl Table {
     fn open<const N: usize>(folder: &Path, name: &str, needed: [&str; N]) -> Result<Self, StreetsError> {
         let plain = folder.join(format!("{name}.csv"));
         let path = if plain.exists() { plain } else { folder.join(format!("{name}.csv.gz")) };
+        if !path.exists() {
+            return Err(StreetsError::Form { path: folder.to_owned() });
+        }
         let mut reader = csv::Reader::from_reader(outside::open(&path, b'\n')?);
         let heading = reader.headers().map_err(|problem| content(&path, &problem))?;
         let columns =

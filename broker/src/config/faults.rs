@@ -147,6 +147,11 @@ impl Config {
             faults.push("routes.streets are in degrees, and server.world is not geodetic".to_owned());
         }
         let config::SlowStreets { condition, factor, radius_m, hold_s, .. } = &self.routes.slow;
+        if !condition.is_empty() && self.routes.streets.is_empty() {
+            faults.push(
+                "routes.slow.where says what slows streets down, and routes.streets names none".to_owned(),
+            );
+        }
         if !condition.is_empty()
             && let Err(error) = Condition::parse(condition)
         {

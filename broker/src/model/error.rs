@@ -394,7 +394,8 @@ impl ApiError {
             Self::Full => FULL.to_owned(),
             Self::Stopping => "the broker takes no more requests; ask again when it is back".to_owned(),
             Self::Recovering { phase: STANDBY, .. } => {
-                "another broker of the cluster is the active one; this one follows, and takes over when that one is gone"
+                "this broker is not the active one of its cluster: it follows, and takes over when no other one is active. \
+                 Where none is ready, their logs say why: NATS may be out of reach"
                     .to_owned()
             }
             Self::Recovering { phase, done, of } => {

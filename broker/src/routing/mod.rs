@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use matcher::geo::Position;
 use routes::{
     BATCH, Cost, Graph, Hierarchy, LEVELS, Level, LevelMemory, Memory, Metric, Nearest, Profile, Route,
@@ -119,7 +120,8 @@ impl Streets {
         if config.routes.streets.is_empty() {
             return Ok(None);
         }
-        let network = streets::load(Path::new(&config.routes.streets))?;
+        let network = streets::load(Path::new(&config.routes.streets))
+            .context("the streets (routes.streets) cannot be read")?;
         if let Some(problem) = &network.census().first_problem {
             let skipped = network.census().skipped;
             tracing::warn!(skipped, problem, "records of the streets make no sense and are left out");
