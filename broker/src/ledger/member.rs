@@ -18,6 +18,8 @@ use crate::store::Replica;
 
 /// How often it is looked who is there.
 const LOOK: Duration = Duration::from_millis(1_000);
+/// How long no look may succeed before another server is tried: as long as a time to live.
+const BLIND: Duration = Duration::from_secs(5);
 /// How long a standby waits for answers before it asks what is due.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -69,6 +71,8 @@ struct Following<'a> {
     was_sealing: bool,
     /// The sequence of the last record that was noted.
     noted: u64,
+    /// When a look succeeded, or another server was tried.
+    seen_at: Instant,
 }
 
 /// The outcome of what is asked from time to time.
@@ -82,7 +86,8 @@ impl<'a> Following<'a> {
     fn begin(cluster: &'a Cluster, standby: Standby<Replica>, me: &'a Member, dir: &'a Path) -> Self {
         let (call_tasks, look_tasks) = (JoinSet::new(), JoinSet::new());
         let (begun, noted) = (Instant::now(), Replica::known(dir).map_or(0, |known| known.sequence));
-        Self { cluster, standby, me, dir, begun, call_tasks, look_tasks, was_sealing: false, noted }
+        let (was_sealing, seen_at) = (false, begun);
+        Self { cluster, standby, me, dir, begun, call_tasks, look_tasks, was_sealing, noted, seen_at }
     }
 
     async fn run(
@@ -134,7 +139,10 @@ impl<'a> Following<'a> {
                     note(self.standby.applied());
                 }
                 Some(looked) = self.look_tasks.join_next() => match looked? {
-                    Looked::Beats(beats) => self.standby.look(self.begun.elapsed(), &beats),
+                    Looked::Beats(beats) => {
+                        self.seen_at = Instant::now();
+                        self.standby.look(self.begun.elapsed(), &beats);
+                    }
                     Looked::Begin(first) if self.is_behind(first) => return Ok(Some(Followed::Anew(self.standby.into_state()))),
                     Looked::Begin(_) | Looked::Nothing => {}
                 },
@@ -165,6 +173,14 @@ impl<'a> Following<'a> {
             Replica::note_known(self.dir, last);
         }
         let (members, log) = (Arc::clone(&self.cluster.members), Arc::clone(&self.cluster.log));
+        if self.seen_at.elapsed() > BLIND {
+            self.seen_at = Instant::now();
+            let log = Arc::clone(&log);
+            self.look_tasks.spawn(async move {
+                log.reconnect().await;
+                Looked::Nothing
+            });
+        }
         self.look_tasks.spawn(async move {
             let Ok(seen) = members.look().await else { return Looked::Nothing };
             Looked::Beats(seen.into_iter().map(|(member, count)| member.beat(count)).collect())
