@@ -18,6 +18,8 @@ use crate::store::Replica;
 
 /// How often it is looked who is there.
 const LOOK: Duration = Duration::from_millis(1_000);
+/// How long no look may succeed before another server is tried: as long as a time to live.
+const BLIND: Duration = Duration::from_secs(5);
 /// How long a standby waits for answers before it asks what is due.
 const TICK: Duration = Duration::from_millis(20);
 
@@ -39,10 +41,11 @@ pub(crate) async fn follow(
     let me = Member { name: member.clone(), nonce, url: config.cluster.url.clone(), is_leaving: false };
     tracing::info!(member, "follows the cluster's ledger, and takes over when no broker is active");
     loop {
-        let standby = Standby::new(member.clone(), nonce, Timing::default(), replica);
+        let known = Replica::known(dir);
+        let standby = Standby::new(member.clone(), nonce, Timing::default(), replica).expecting(known);
         match Following::begin(&cluster, standby, &me, dir).run(shutdown, &note).await? {
             None => return Ok(None),
-            // The ledger has a later snapshot: what was deleted is in the file and not in the ledger.
+            // The ledger has a later snapshot: what was deleted is in the file and not in the ledger. Or it went back.
             Some(Followed::Anew(found)) => replica = found,
             Some(Followed::Owner(writer, replica)) => {
                 tracing::info!(member, rows = writer.committed(), "took over: this is the active broker");
@@ -66,6 +69,10 @@ struct Following<'a> {
     call_tasks: JoinSet<Answer>,
     look_tasks: JoinSet<Looked>,
     was_sealing: bool,
+    /// The sequence of the last record that was noted.
+    noted: u64,
+    /// When a look succeeded, or another server was tried.
+    seen_at: Instant,
 }
 
 /// The outcome of what is asked from time to time.
@@ -78,7 +85,9 @@ enum Looked {
 impl<'a> Following<'a> {
     fn begin(cluster: &'a Cluster, standby: Standby<Replica>, me: &'a Member, dir: &'a Path) -> Self {
         let (call_tasks, look_tasks) = (JoinSet::new(), JoinSet::new());
-        Self { cluster, standby, me, dir, begun: Instant::now(), call_tasks, look_tasks, was_sealing: false }
+        let (begun, noted) = (Instant::now(), Replica::known(dir).map_or(0, |known| known.sequence));
+        let (was_sealing, seen_at) = (false, begun);
+        Self { cluster, standby, me, dir, begun, call_tasks, look_tasks, was_sealing, noted, seen_at }
     }
 
     async fn run(
@@ -108,7 +117,15 @@ impl<'a> Following<'a> {
                         self.standby.into_writer().map_err(|_| anyhow::anyhow!("an owner does not write"))?;
                     return Ok(Some(Followed::Owner(Box::new(writer), replica)));
                 }
-                Status::Failed(error) => return Err(told(error, self.dir)),
+                Status::Failed(error @ FollowError::Chain(ChainError::WentBack { .. })) => {
+                    tracing::error!(%error, "begins anew with what the cluster's ledger has");
+                    Replica::note_went_back(self.dir);
+                    return Ok(Some(Followed::Anew(self.standby.into_state())));
+                }
+                Status::Failed(error) => {
+                    let error = anyhow::Error::new(error.clone());
+                    return Err(error.context("the cluster's ledger cannot be followed"));
+                }
             }
             while let Some(request) = self.standby.poll(self.begun.elapsed()) {
                 let log = Arc::clone(&self.cluster.log);
@@ -122,7 +139,10 @@ impl<'a> Following<'a> {
                     note(self.standby.applied());
                 }
                 Some(looked) = self.look_tasks.join_next() => match looked? {
-                    Looked::Beats(beats) => self.standby.look(self.begun.elapsed(), &beats),
+                    Looked::Beats(beats) => {
+                        self.seen_at = Instant::now();
+                        self.standby.look(self.begun.elapsed(), &beats);
+                    }
                     Looked::Begin(first) if self.is_behind(first) => return Ok(Some(Followed::Anew(self.standby.into_state()))),
                     Looked::Begin(_) | Looked::Nothing => {}
                 },
@@ -148,7 +168,19 @@ impl<'a> Following<'a> {
     }
 
     fn look(&mut self) {
+        if let Some(last) = self.standby.last().filter(|last| last.sequence > self.noted) {
+            self.noted = last.sequence;
+            Replica::note_known(self.dir, last);
+        }
         let (members, log) = (Arc::clone(&self.cluster.members), Arc::clone(&self.cluster.log));
+        if self.seen_at.elapsed() > BLIND {
+            self.seen_at = Instant::now();
+            let log = Arc::clone(&log);
+            self.look_tasks.spawn(async move {
+                log.reconnect().await;
+                Looked::Nothing
+            });
+        }
         self.look_tasks.spawn(async move {
             let Ok(seen) = members.look().await else { return Looked::Nothing };
             Looked::Beats(seen.into_iter().map(|(member, count)| member.beat(count)).collect())
@@ -157,11 +189,4 @@ impl<'a> Following<'a> {
             log.bounds().await.map_or(Looked::Nothing, |bounds| Looked::Begin(bounds.first))
         });
     }
-}
-
-fn told(error: &FollowError, dir: &Path) -> anyhow::Error {
-    if matches!(error, FollowError::Chain(ChainError::WentBack { .. })) {
-        Replica::note_went_back(dir);
-    }
-    anyhow::Error::new(error.clone()).context("the cluster's ledger cannot be followed")
 }

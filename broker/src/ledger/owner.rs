@@ -33,6 +33,8 @@ pub(crate) struct Owner {
     waiting: VecDeque<(u64, SyncSender<Outcome>)>,
     /// A look that found records which are not known to be this broker's own yet: when it began, and the last of them.
     unsure: Option<(Instant, u64)>,
+    /// The sequence of the last record that was noted.
+    noted: u64,
     is_writing_snapshot: Arc<AtomicBool>,
     ownership: Arc<Ownership>,
 }
@@ -111,6 +113,7 @@ impl Owner {
             rows: Some(rows),
             waiting: VecDeque::new(),
             unsure: None,
+            noted: 0,
             is_writing_snapshot,
             ownership: Arc::new(ownership),
         }
@@ -170,17 +173,12 @@ impl Owner {
     }
 
     /// Whether another is the active broker, or may be.
-    fn is_over(&self) -> bool {
+    fn is_over(&mut self) -> bool {
         let lost = match self.writer.end() {
             Some(End::Fenced { sequence }) => {
                 Some(format!("another broker has taken over, at record {sequence} of the ledger"))
             }
-            Some(end) => {
-                if matches!(end, End::WentBack { .. }) {
-                    Replica::note_went_back(&self.dir);
-                }
-                Some(end.to_string())
-            }
+            Some(end) => Some(end.to_string()),
             None => {
                 let age = self.ownership.lease.age();
                 (age > LOST_AFTER).then(|| format!("NATS has not been heard of for {} s", age.as_secs()))
@@ -188,6 +186,11 @@ impl Owner {
         };
         let is_over = lost.is_some();
         if let Some(why) = lost {
+            if matches!(self.writer.end(), Some(End::WentBack { .. })) {
+                Replica::note_went_back(&self.dir);
+            } else {
+                self.note();
+            }
             self.ownership.lose(why);
         }
         is_over
@@ -213,8 +216,17 @@ impl Owner {
         self.is_writing_snapshot.store(self.writer.is_writing_snapshot(), Ordering::Release);
     }
 
+    fn note(&mut self) {
+        let last = self.writer.last();
+        if last.sequence > self.noted {
+            self.noted = last.sequence;
+            Replica::note_known(&self.dir, last);
+        }
+    }
+
     /// Says that this broker is there, and looks at the log's end.
     fn confirm(&mut self) {
+        self.note();
         if !self.confirm_tasks.is_empty() {
             return;
         }

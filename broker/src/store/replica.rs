@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cluster::ledger::State;
+use cluster::log::Identity;
 use redb::Database;
 
 use super::disk::{Counted, FileMedium};
@@ -42,6 +43,8 @@ pub(crate) struct Replica {
 
 /// Name of the file that says that the ledger went back since this member was the active one.
 const WENT_BACK: &str = "went-back";
+/// Name of the file that has the last record of the ledger that is known to be there.
+const KNOWN: &str = "known";
 /// Name of the file by which a directory is known to be a member's.
 const MEMBER: &str = "member";
 /// Bytes of commits that go into the file at once.
@@ -98,6 +101,26 @@ impl Replica {
         if let Err(error) = fs::write(dir.join(WENT_BACK), "") {
             tracing::error!(%error, "sessions will not begin new epochs, although the ledger went back");
         }
+        // What stays makes this member notice once more.
+        let _ = fs::remove_file(dir.join(KNOWN));
+    }
+
+    /// Notes the last record of the ledger, so that the next process of this member notices that the ledger went back while none ran. It is not
+    /// synced: a loss of power may leave an older one.
+    pub(crate) fn note_known(dir: &Path, Identity { sequence, crc, .. }: Identity) {
+        let new = dir.join(format!("{KNOWN}.new"));
+        let noted =
+            fs::write(&new, format!("{sequence} {crc}")).and_then(|()| fs::rename(&new, dir.join(KNOWN)));
+        if let Err(error) = noted {
+            tracing::warn!(%error, "the last record of the cluster's ledger cannot be noted");
+        }
+    }
+
+    /// What was noted, if anything.
+    pub(crate) fn known(dir: &Path) -> Option<Identity> {
+        let text = fs::read_to_string(dir.join(KNOWN)).ok()?;
+        let (sequence, crc) = text.split_once(' ')?;
+        Some(Identity { sequence: sequence.parse().ok()?, time_us: None, crc: crc.parse().ok()? })
     }
 
     /// Puts everything into the file, and gives the directory's lock to the store that opens it.
@@ -316,5 +339,7 @@ pub(super) fn has_new_epochs(dir: &Path) {
 /// The directory is that of a broker in no cluster from here on.
 pub(super) fn leave(dir: &Path) {
     // What stays is only seen by a broker that joins a cluster with it.
-    let _ = fs::remove_file(dir.join(MEMBER));
+    for name in [MEMBER, KNOWN] {
+        let _ = fs::remove_file(dir.join(name));
+    }
 }

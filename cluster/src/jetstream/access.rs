@@ -32,6 +32,11 @@ pub enum AccessError {
 
 /// How long after a failure the next server is tried.
 const RECONNECT: Duration = Duration::from_millis(100);
+/// How often a silent server is asked whether it is there; the third time without an answer, another one is tried. An owner has to reach
+/// another server before its time to live is over.
+const PING: Duration = Duration::from_secs(1);
+/// How long a server may take to let a client in.
+const CONNECT: Duration = Duration::from_secs(2);
 
 impl Access {
     /// The addresses, checked.
@@ -65,6 +70,7 @@ impl Access {
     pub async fn connect(&self, name: &str) -> Result<Client, AccessError> {
         let addresses = self.addresses()?;
         let mut options = ConnectOptions::new().name(name).reconnect_delay_callback(|_| RECONNECT);
+        options = options.ping_interval(PING).connection_timeout(CONNECT);
         // The servers that others tell of come without.
         let user = addresses.iter().find_map(|address| Some((address.username()?, address.password()?)));
         if let Some((user, password)) = user {

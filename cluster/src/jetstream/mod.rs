@@ -133,6 +133,12 @@ impl JetStream {
         self.context.client().statistics().connects.load(Ordering::Relaxed) == connects
     }
 
+    /// Leaves the server for any of them: it may be cut off from the others.
+    pub async fn reconnect(&self) {
+        // A client that has ended has no server to leave.
+        let _ = self.context.client().force_reconnect().await;
+    }
+
     async fn attach(&self, from: u64, connects: u64) -> Result<Tail, ReadError> {
         let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence: from };
         let attach = async {

@@ -28,6 +28,8 @@ pub struct Standby<S> {
     next_at: Duration,
     /// Whether the last record has to be looked at again, because the log may be another by now.
     has_to_look_back: bool,
+    /// A record that the log had when the member ran the last time, until it has been read.
+    expected: Option<Identity>,
     missing_since: Option<Duration>,
     /// Whether the last read showed nothing new.
     has_caught_up: bool,
@@ -69,10 +71,19 @@ impl<S: State> Standby<S> {
             call: Call::None,
             next_at: Duration::ZERO,
             has_to_look_back: false,
+            expected: None,
             missing_since: None,
             has_caught_up: false,
             failed: None,
         }
+    }
+
+    /// Has it take a log without this record for one that went back, and not take over before the record was found. It is what the member knew when
+    /// it ran the last time. Where the log begins behind it, there is nothing to compare with.
+    #[must_use]
+    pub fn expecting(mut self, expected: Option<Identity>) -> Self {
+        self.expected = expected;
+        self
     }
 
     /// The state after row [`Standby::applied`], as long as no snapshot is being read.
@@ -222,6 +233,9 @@ impl<S: State> Standby<S> {
 
     /// Whether the owner is gone, or there is none.
     fn is_to_seal(&self) -> bool {
+        if self.expected.is_some() {
+            return false;
+        }
         let Some(owner) = self.owner() else { return self.follower.is_new() };
         let is_gone = |watch: &Watch| watch.is_gone(&self.timing);
         self.follower.is_whole()
@@ -259,11 +273,18 @@ impl<S: State> Standby<S> {
             self.next_at = now + self.timing.retry;
             return;
         }
-        (self.missing_since, self.has_to_look_back) = (None, false);
+        self.has_to_look_back = false;
         for stored in records {
             let owner = self.owner().map(|owner| owner.incarnation);
             if let Err(error) = self.follower.take(stored) {
                 self.failed = Some(error);
+                return;
+            }
+            if let Some(known) = self.expected.take_if(|known| known.sequence <= stored.sequence)
+                && known.sequence == stored.sequence
+                && !known.is(&stored.identity())
+            {
+                self.failed = Some(ChainError::WentBack { known }.into());
                 return;
             }
             let new = self.owner().map(|owner| owner.incarnation);
@@ -272,6 +293,14 @@ impl<S: State> Standby<S> {
             }
         }
         self.has_caught_up = self.last() == last;
+        if let Some(known) = self.expected.filter(|_| self.has_caught_up) {
+            let missing_since = *self.missing_since.get_or_insert(now);
+            if now.saturating_sub(missing_since) >= self.timing.missing {
+                self.failed = Some(ChainError::WentBack { known }.into());
+            }
+        } else {
+            self.missing_since = None;
+        }
         self.next_at = if self.has_caught_up { now + self.timing.follow } else { now };
     }
 
@@ -282,6 +311,7 @@ impl<S: State> Standby<S> {
         self.missing_since = None;
         if first != self.follower.next() {
             self.follower.begin_with(first);
+            self.expected.take_if(|known| known.sequence < first);
             self.watch = None;
         }
     }

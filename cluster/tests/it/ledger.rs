@@ -240,6 +240,44 @@ fn a_log_that_went_back_is_noticed_by_its_writer_and_by_who_follows() {
     assert!(matches!(standby.status(), Status::Failed(FollowError::Chain(ChainError::WentBack { .. }))));
 }
 
+/// It compares what a process before it knew, and appends nothing before it has.
+#[test]
+fn a_log_that_went_back_while_a_member_did_not_run_is_noticed() {
+    let log = Memory::new();
+    let mut writer = owner(&log);
+    push(&mut writer, &log, &[b"1"]);
+    let known = writer.last();
+    let start = |known| standby("a", 2).expecting(Some(known));
+
+    // It is there.
+    let mut same = start(known);
+    for second in 0..3 {
+        follow(&mut same, &log, START + Duration::from_secs(second));
+    }
+    assert_eq!(same.status(), Status::Owner);
+    // A log that ends before takes its place, or an empty one.
+    let (empty, shorter) = (Memory::new(), Memory::new());
+    owner(&shorter);
+    for shorter in [empty, shorter] {
+        let mut short = start(known);
+        let before = bounds(&shorter);
+        for second in 0..15 {
+            follow(&mut short, &shorter, START + Duration::from_secs(second));
+            assert_eq!(short.status(), Status::Following);
+        }
+        follow(&mut short, &shorter, START + Duration::from_secs(16));
+        let gone = FollowError::Chain(ChainError::WentBack { known });
+        assert_eq!((short.status(), bounds(&shorter)), (Status::Failed(&gone), before));
+    }
+    // Another one is in its place.
+    let other = Memory::new();
+    let mut writer = owner(&other);
+    push(&mut writer, &other, &[b"another"]);
+    let mut found = start(known);
+    follow(&mut found, &other, START);
+    assert!(matches!(found.status(), Status::Failed(FollowError::Chain(ChainError::WentBack { .. }))));
+}
+
 #[test]
 fn a_chain_refuses_another_record_in_place_of_the_next() {
     let (log, other) = (Memory::new(), Memory::new());

@@ -15,12 +15,12 @@ pub(crate) const SYSTEM: (&str, &str) = ("system", "system");
 
 /// Servers that end with it.
 pub(crate) struct Servers {
-    folder: PathBuf,
-    servers: Vec<Server>,
+    pub(crate) folder: PathBuf,
+    pub(crate) servers: Vec<Server>,
 }
 
-struct Server {
-    child: Child,
+pub(crate) struct Server {
+    pub(crate) child: Child,
     port: u16,
     /// Where it says whether it is well.
     monitor: u16,
@@ -39,6 +39,18 @@ pub(crate) fn program() -> PathBuf {
 impl Servers {
     /// Starts servers in a folder, which sync as `sync_interval` says.
     pub(crate) fn start(folder: &Path, count: usize, sync_interval: &str) -> Self {
+        Self::start_linked(folder, count, sync_interval, "", |_, _, port| port)
+    }
+
+    /// Starts servers that reach each other by ways of the test's own: `link` is given a server, another one, and that one's port, and says at
+    /// which port the first reaches the other. `settings` are more settings of their cluster.
+    pub(crate) fn start_linked(
+        folder: &Path,
+        count: usize,
+        sync_interval: &str,
+        settings: &str,
+        mut link: impl FnMut(usize, usize, u16) -> u16,
+    ) -> Self {
         // All are held at the same time, so that they differ.
         let held: Vec<_> =
             (0..3 * count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
@@ -46,11 +58,15 @@ impl Servers {
         drop(held);
         let (clients, rest) = ports.split_at(count);
         let (routes, monitors) = rest.split_at(count);
-        let urls: Vec<_> = routes.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect();
         let (user, system) = (USER, SYSTEM);
         for (at, ((client, route), monitor)) in clients.iter().zip(routes).zip(monitors).enumerate() {
-            let cluster =
-                format!("cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}] }}", urls.join(", "));
+            let others = routes.iter().enumerate().filter(|(other, _)| *other != at);
+            let urls: Vec<_> =
+                others.map(|(other, port)| format!("nats://127.0.0.1:{}", link(at, other, *port))).collect();
+            let cluster = format!(
+                "cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}]\n{settings} }}",
+                urls.join(", ")
+            );
             let config = format!(
                 "server_name: n{at}\nlisten: 127.0.0.1:{client}\nhttp: 127.0.0.1:{monitor}\n\
                  jetstream {{ store_dir: \"{}\", sync_interval: {sync_interval} }}\n\
@@ -81,9 +97,13 @@ impl Servers {
     }
 
     /// The servers' addresses, with commas between, for one of the [`USER`]s.
-    pub(crate) fn addresses(&self, (name, password): (&str, &str)) -> String {
-        let address = |server: &Server| format!("nats://{name}:{password}@127.0.0.1:{}", server.port);
-        self.servers.iter().map(address).collect::<Vec<_>>().join(",")
+    pub(crate) fn addresses(&self, user: (&str, &str)) -> String {
+        addresses(&self.ports(), user)
+    }
+
+    /// Where clients reach them.
+    pub(crate) fn ports(&self) -> Vec<u16> {
+        self.servers.iter().map(|server| server.port).collect()
     }
 
     /// Kills the server of that name, as `kill -9` does.
@@ -117,6 +137,12 @@ impl Servers {
         };
         ask().is_ok() && answer.contains(" 200 ")
     }
+}
+
+/// Addresses of servers at ports of this machine, with commas between, for one of the [`USER`]s.
+pub(crate) fn addresses(ports: &[u16], (name, password): (&str, &str)) -> String {
+    let address = |port| format!("nats://{name}:{password}@127.0.0.1:{port}");
+    ports.iter().map(address).collect::<Vec<_>>().join(",")
 }
 
 impl Drop for Servers {

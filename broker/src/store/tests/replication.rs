@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cluster::ledger::State as _;
+use cluster::log::Identity;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 use tempfile::TempDir;
@@ -208,6 +209,17 @@ fn sessions_begin_new_epochs_when_the_ledger_went_back() {
     assert_ne!(*epochs[0], *"e");
     // Once.
     assert_eq!(epochs[0], epochs[1]);
+}
+
+#[test]
+fn what_is_known_of_the_ledger_outlives_the_process_until_it_went_back() {
+    let dir = TempDir::new().expect("a folder");
+    assert_eq!(Replica::known(dir.path()), None);
+    let known = Identity { sequence: 7, time_us: None, crc: u32::MAX };
+    Replica::note_known(dir.path(), Identity { time_us: Some(1), ..known });
+    assert_eq!(Replica::known(dir.path()), Some(known));
+    Replica::note_went_back(dir.path());
+    assert_eq!(Replica::known(dir.path()), None);
 }
 
 #[test]

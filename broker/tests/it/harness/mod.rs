@@ -5,6 +5,7 @@ mod door;
 mod http;
 #[cfg(feature = "gpu")]
 mod inside;
+mod link;
 mod program;
 mod raw;
 mod secured;
@@ -23,6 +24,7 @@ pub(crate) use door::Door;
 pub(crate) use http::{Answer, Http, with_problem_shape};
 #[cfg(feature = "gpu")]
 pub(crate) use inside::Inside;
+pub(crate) use link::{Link, State};
 pub(crate) use program::{Program, Serve, command, dry_run, run_to_end};
 pub(crate) use raw::Raw;
 pub(crate) use secured::{Secured, certified, listener};

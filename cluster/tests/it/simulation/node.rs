@@ -45,6 +45,8 @@ pub(super) struct Node {
     pub(super) nonce: u64,
     /// Not run before: SIGSTOP.
     pub(super) stopped_until: Duration,
+    /// The last record that it knew when its process before ended.
+    known: Option<Identity>,
     calls: Vec<Pin<Box<dyn Future<Output = Answer>>>>,
 }
 
@@ -83,7 +85,8 @@ impl Digest {
 impl Node {
     pub(super) fn new(name: &'static str, log: Simulated, nonce: u64) -> Self {
         let role = Role::Down { until: Duration::ZERO };
-        let mut node = Self { name, log, role, nonce, stopped_until: Duration::ZERO, calls: Vec::new() };
+        let stopped_until = Duration::ZERO;
+        let mut node = Self { name, log, role, nonce, stopped_until, known: None, calls: Vec::new() };
         node.start(nonce);
         node
     }
@@ -93,12 +96,13 @@ impl Node {
         self.nonce = nonce;
         self.calls.clear();
         let standby = Standby::new(self.name.to_owned(), nonce, TIMING, Digest::default());
-        self.role = Role::Standby(Box::new(standby));
+        self.role = Role::Standby(Box::new(standby.expecting(self.known)));
     }
 
     /// Dies. What it has asked for goes on.
     pub(super) fn die(&mut self, until: Duration) {
         self.calls.clear();
+        self.known = self.last();
         self.role = Role::Down { until };
         self.stopped_until = Duration::ZERO;
     }
@@ -122,7 +126,10 @@ impl Node {
     /// The last record that it takes for committed.
     pub(super) fn last(&self) -> Option<Identity> {
         match &self.role {
-            Role::Standby(standby) => standby.last(),
+            // What it knew before counts until it has read as far.
+            Role::Standby(standby) => {
+                [standby.last(), self.known].into_iter().flatten().max_by_key(|known| known.sequence)
+            }
             Role::Active { writer, .. } => Some(writer.last()),
             Role::Down { .. } => None,
         }
@@ -197,6 +204,7 @@ impl Node {
                 Status::Following | Status::Sealing => Ok(()),
                 Status::Failed(error) => {
                     judge.failed(error)?;
+                    self.known = None;
                     self.start(judge.nonce());
                     Ok(())
                 }
@@ -224,6 +232,7 @@ impl Node {
                 }
                 if let Some(end) = writer.end() {
                     judge.ended(end)?;
+                    self.known = Some(writer.last()).filter(|_| !matches!(end, End::WentBack { .. }));
                     if let End::Refused(error) = end {
                         return Err(error.to_string());
                     }

@@ -1,5 +1,10 @@
 //! Two brokers over three NATS servers: one is active, the other takes over when that one is killed, stopped or cut off.
 
+mod partitions;
+mod power_loss;
+mod sites;
+mod stops;
+
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -18,6 +23,7 @@ struct Member {
 
 /// What was acknowledged, and what came.
 struct Watched {
+    client: &'static str,
     next: u64,
     acknowledged: BTreeSet<u64>,
     epoch: String,
@@ -60,26 +66,27 @@ async fn ready(program: &mut Program) {
 }
 
 impl Watched {
-    /// A durable subscription of client `car` to everything.
+    /// A durable subscription of client `car` to events that are to be kept.
     async fn begin(program: &Program) -> Self {
-        let subscription = json!({"filters": [{}], "durable": true});
-        program.http().put("/v1/clients/car/subscriptions/all", &subscription).await.expect(201);
-        let ready = Ws::connect(program.address(), "car").await.ready.clone();
+        Self::begin_as("car", program).await
+    }
+
+    async fn begin_as(client: &'static str, program: &Program) -> Self {
+        let subscription = json!({"filters": [{"where": "kind = 'kept'"}], "durable": true});
+        let path = format!("/v1/clients/{client}/subscriptions/all");
+        program.http().put(&path, &subscription).await.expect(201);
+        let ready = Ws::connect(program.address(), client).await.ready.clone();
         let epoch = ready["epoch"].as_str().expect("a text").to_owned();
         let (acknowledged, came) = (BTreeSet::new(), BTreeSet::new());
-        Self { next: 1, acknowledged, epoch, offset: 0, came }
+        Self { client, next: 1, acknowledged, epoch, offset: 0, came }
     }
 
     /// Publishes one event, whatever becomes of it; says whether it was acknowledged.
     async fn publish(&mut self, http: &Http) -> bool {
         let number = self.next;
         self.next += 1;
-        let event = feature(&format!("e{number}"), [9.0, 45.0], json!({}));
-        let sent = http.attempt("POST", "/v1/events", Some("application/geo+json"), event.to_string()).await;
-        let is_taken = sent.is_some_and(|answer| {
-            assert!([202, 503].contains(&answer.status), "{}", answer.text());
-            answer.status == 202
-        });
+        let is_taken =
+            publish(http, &feature(&format!("e{number}"), [9.0, 45.0], json!({"kind": "kept"}))).await;
         if is_taken {
             self.acknowledged.insert(number);
         }
@@ -98,7 +105,7 @@ impl Watched {
 
     /// Reads on where it was, until all that was acknowledged has come. Offsets have no holes, and nothing is lost.
     async fn read(&mut self, address: SocketAddr) {
-        let mut reader = Ws::resume(address, "car", &self.epoch, self.offset).await;
+        let mut reader = Ws::resume(address, self.client, &self.epoch, self.offset).await;
         assert_eq!(reader.ready["epoch"], *self.epoch, "{}", reader.ready);
         while !self.acknowledged.is_subset(&self.came) {
             self.take(&reader.event().await);
@@ -111,6 +118,15 @@ impl Watched {
         let id = frame["event"]["id"].as_str().and_then(|id| id.strip_prefix('e')).expect("an id of ours");
         assert!(self.came.insert(id.parse().expect("a number")), "it came before: {frame}");
     }
+}
+
+/// Publishes an event; says whether it was acknowledged.
+async fn publish(http: &Http, event: &Value) -> bool {
+    let sent = http.attempt("POST", "/v1/events", Some("application/geo+json"), event.to_string()).await;
+    sent.is_some_and(|answer| {
+        assert!([202, 503].contains(&answer.status), "{}", answer.text());
+        answer.status == 202
+    })
 }
 
 fn run<T>(test: impl Future<Output = T>) -> T {
@@ -167,7 +183,7 @@ fn a_standby_takes_over_at_once_from_a_broker_that_ends() {
         let active = member(&one, "http://a.example:7070").start().await;
         let mut watched = Watched::begin(&active).await;
         watched.publish_more(&active, 20).await;
-        let mut standby = member(&other, "").listening().await;
+        let standby = member(&other, "").listening().await;
         let roles = |cluster: &Value| {
             let members = cluster["members"].as_array().expect("members").iter();
             let mut roles: Vec<_> = members.map(|member| json!([member["role"], member["url"]])).collect();
@@ -181,14 +197,29 @@ fn a_standby_takes_over_at_once_from_a_broker_that_ends() {
             (roles(&cluster) == both).then_some(())
         })
         .await;
-        active.finish().await;
-        ready(&mut standby).await;
-        watched.publish_more(&standby, 5).await;
-        watched.read(standby.address()).await;
-        // A time-out would have been another reason.
-        let log = standby.log();
-        assert!(log.contains("the active broker has left"), "{log}");
-        standby.finish().await;
+        let mut active = Member { data: one, program: active };
+        let mut standby = Member { data: other, program: standby };
+        let (mut ready_times, mut taken_times) = (Vec::new(), Vec::new());
+        for _ in 0..kills(20) {
+            watched.publish_more(&active.program, 5).await;
+            let begun = Instant::now();
+            active.program.signal("TERM");
+            ready(&mut standby.program).await;
+            ready_times.push(begun.elapsed());
+            watched.publish_more(&standby.program, 1).await;
+            taken_times.push(begun.elapsed());
+            assert!(active.program.exit_status().await.success(), "{}", active.program.log());
+            watched.publish_more(&standby.program, 5).await;
+            watched.read(standby.program.address()).await;
+            // A time-out would have been another reason.
+            let log = standby.program.log();
+            assert!(log.contains("the active broker has left"), "{log}");
+            (active, standby) = (standby, follow(&servers, active.data).await);
+        }
+        told("hand-overs, until the standby was ready", &mut ready_times, &watched);
+        told("hand-overs, until an event was acknowledged", &mut taken_times, &watched);
+        standby.program.finish().await;
+        active.program.finish().await;
     });
 }
 
