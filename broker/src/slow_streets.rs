@@ -57,7 +57,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// How long a watch that has lost something goes on before it reads anew what is live.
 const ANEW: Duration = Duration::from_secs(10);
 
-/// The same where that was lost of what is live when a watch begins: there is more than is held, and to read it again brings little.
+/// How long a watch goes on that has lost some of what was live when it began: there is more than is held, and to read it again brings little.
 const MUCH_ANEW: Duration = Duration::from_secs(300);
 
 /// What is live is read anew where fewer events than these are left, and there was no room for others.
