@@ -10,7 +10,7 @@ use cluster::events::{
     Action, Attach, Claim, Decision, Outcome, Publisher, PushError, Reader, Stream, Taken, Timing,
 };
 use cluster::jetstream::demands::DemandError;
-use cluster::jetstream::{JetStream, Options};
+use cluster::jetstream::{Attachment, JetStream, Options};
 use cluster::log::{
     Append, AppendError, Appended, Attachable as _, Attachment as _, Identity, Log as _, Sent,
 };
@@ -223,16 +223,38 @@ async fn open_with(servers: &Servers, options: &Options, bytes_max: NonZeroU64) 
     }
 }
 
-async fn message(log: &mut impl cluster::log::Attachment) -> Sent {
-    let sent = tokio::time::timeout(DEADLINE, log.receive()).await;
+/// An attachment that has sent something.
+struct Attached {
+    attachment: Attachment,
+    first: Option<Sent>,
+}
+
+/// Attaches until something is sent: on servers that have just begun, an attachment may end at once.
+async fn attach(log: &JetStream, from: u64) -> Attached {
+    let deadline = Instant::now() + DEADLINE;
+    loop {
+        assert!(Instant::now() < deadline, "no attachment");
+        let Ok(mut attachment) = log.attach(from).await else { continue };
+        let first = tokio::time::timeout(DEADLINE, attachment.receive()).await.expect("it is not silent");
+        if first.is_some() {
+            return Attached { attachment, first };
+        }
+    }
+}
+
+async fn message(attached: &mut Attached) -> Sent {
+    if let Some(first) = attached.first.take() {
+        return first;
+    }
+    let sent = tokio::time::timeout(DEADLINE, attached.attachment.receive()).await;
     sent.expect("it is not silent").expect("it has not ended")
 }
 
 /// The records that an attachment sends up to one that ends all, as (number, pending, sequence, bytes).
-async fn records(attachment: &mut impl cluster::log::Attachment, to: u64) -> Vec<(u64, u64, u64, Bytes)> {
+async fn records(attached: &mut Attached, to: u64) -> Vec<(u64, u64, u64, Bytes)> {
     let mut records = Vec::new();
     while records.last().is_none_or(|(_, _, sequence, _)| *sequence < to) {
-        if let Sent::Record { nth, pending, stored } = message(attachment).await {
+        if let Sent::Record { nth, pending, stored } = message(attached).await {
             records.push((nth, pending, stored.sequence, stored.record));
         }
     }
@@ -240,8 +262,8 @@ async fn records(attachment: &mut impl cluster::log::Attachment, to: u64) -> Vec
 }
 
 /// The next report of an attachment that has nothing to send.
-async fn idle(attachment: &mut impl cluster::log::Attachment) -> (u64, u64) {
-    match message(attachment).await {
+async fn idle(attached: &mut Attached) -> (u64, u64) {
+    match message(attached).await {
         Sent::Idle { nth, last } => (nth, last),
         sent @ Sent::Record { .. } => panic!("{sent:?}"),
     }
@@ -254,13 +276,13 @@ fn an_attachment_sends_what_is_appended_and_says_when_there_is_nothing() {
     run(async {
         let options = options("attached");
         let log = open(&servers, &options).await;
-        let mut empty = log.attach(1).await.unwrap();
+        let mut empty = attach(&log, 1).await;
         assert_eq!(idle(&mut empty).await, (0, 0));
         for number in 1..=200 {
             append(&log, None, &number.to_string()).await.unwrap();
         }
         // More than are asked for at a time, and more than once.
-        let mut attachment = log.attach(11).await.unwrap();
+        let mut attachment = attach(&log, 11).await;
         let sent = records(&mut attachment, 200).await;
         let wanted =
             |sequence: u64| (sequence - 10, 200 - sequence, sequence, Bytes::from(sequence.to_string()));
@@ -272,11 +294,11 @@ fn an_attachment_sends_what_is_appended_and_says_when_there_is_nothing() {
         assert!(sequences.eq((1..=200).map(|sequence| (sequence, sequence))));
         // What the log has dropped is missing in the sequences, and nothing in the count.
         log.truncate(151).await.unwrap();
-        let mut late = log.attach(1).await.unwrap();
+        let mut late = attach(&log, 1).await;
         let sent = records(&mut late, 200).await;
         assert_eq!((sent[0].0, sent[0].2, sent.len()), (1, 151, 50));
         // From a place that the log has not come to, a report names that place and not the log's end.
-        let mut ahead = log.attach(500).await.unwrap();
+        let mut ahead = attach(&log, 500).await;
         assert_eq!(idle(&mut ahead).await, (0, 499));
         append(&log, None, "201").await.unwrap();
         assert_eq!(records(&mut late, 201).await, [(51, 0, 201, Bytes::from("201"))]);
@@ -465,7 +487,7 @@ fn a_stream_that_is_full_takes_records_and_drops_the_oldest() {
         }
         let first = log.bounds().await.unwrap().first;
         assert!(first > 12, "{first}");
-        let sent = records(&mut log.attach(1).await.unwrap(), 20).await;
+        let sent = records(&mut attach(&log, 1).await, 20).await;
         assert_eq!((sent[0].0, sent[0].2), (1, first));
     });
 }
