@@ -55,7 +55,7 @@ pub struct Bounds {
     pub last: u64,
 }
 
-/// What an attachment to a log tells its reader: a consumer that the log's servers keep, which sends what is appended from a sequence on.
+/// What an [`Attachment`] to a log tells its reader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sent {
     /// A record.
@@ -72,7 +72,8 @@ pub enum Sent {
     Idle {
         /// How many records it has sent.
         nth: u64,
-        /// The log's last sequence, as far as its replica knows.
+        /// The log has no record behind this sequence, as far as its replica knows. It may end earlier than that: a consumer of
+        /// JetStream tells its own place, which is that before the first record it was asked for at the least.
         last: u64,
     },
 }
@@ -147,6 +148,22 @@ pub trait Log {
 
     /// The ends of the log, which may be older than what was acknowledged or read.
     fn bounds(&self) -> impl Future<Output = Result<Bounds, ReadError>> + Send;
+}
+
+/// A log that attachments can be made to.
+pub trait Attachable: Log {
+    /// Its attachments.
+    type Attachment: Attachment;
+
+    /// Attaches to the log. The first record that is sent has the sequence `from`. It is a later one where the log has dropped that one, and
+    /// may be an earlier one where the replica is behind.
+    fn attach(&self, from: u64) -> impl Future<Output = Result<Self::Attachment, ReadError>> + Send;
+}
+
+/// A consumer that the log's servers keep. Any may go silent, and stay so; its reader attaches anew then.
+pub trait Attachment: Send {
+    /// The next message, or `None` where the attachment has ended. When the future is dropped, no message is lost.
+    fn receive(&mut self) -> impl Future<Output = Option<Sent>> + Send;
 }
 
 impl Stored {

@@ -18,7 +18,7 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
 
-use crate::log::{Append, AppendError, Appended, Bounds, Identity, Log, ReadError, Stored};
+use crate::log::{Append, AppendError, Appended, Attachable, Bounds, Identity, Log, ReadError, Stored};
 use crate::memory::Records;
 
 pub use attachment::Attachment;
@@ -452,12 +452,6 @@ impl Simulated {
         self.world.state().clients[self.client].partition
     }
 
-    /// Attaches to the log, from a sequence on or from the first one that the log has.
-    #[must_use]
-    pub fn attach(&self, from: u64) -> Attachment {
-        Attachment::new(self.clone(), from)
-    }
-
     /// Sets how far behind the replica is that this client reads from.
     pub fn set_behind(&self, behind: Duration) {
         self.world.state().clients[self.client].behind = behind;
@@ -491,6 +485,14 @@ impl Log for Simulated {
             unreachable!("a question for the ends is answered by {answer:?}")
         };
         outcome
+    }
+}
+
+impl Attachable for Simulated {
+    type Attachment = Attachment;
+
+    async fn attach(&self, from: u64) -> Result<Attachment, ReadError> {
+        Ok(Attachment::new(self.clone(), from))
     }
 }
 

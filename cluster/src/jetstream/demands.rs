@@ -188,7 +188,7 @@ pub(super) fn not_opened(stream: &str, why: &dyn std::fmt::Display) -> DemandErr
     DemandError::NotOpened { stream: stream.to_owned(), why: why.to_string() }
 }
 
-/// Sees whether a stream that was there keeps all records as they are.
+/// Sees whether a stream that was there keeps records as they are, and for as long as they are wanted.
 pub(super) fn check_stream(wanted: &Config, found: &Config) -> Result<(), DemandError> {
     let stream = wanted.name.clone();
     let settings = [
@@ -197,12 +197,15 @@ pub(super) fn check_stream(wanted: &Config, found: &Config) -> Result<(), Demand
         ("discard", format!("{:?}", found.discard), format!("{:?}", wanted.discard)),
         ("storage", format!("{:?}", found.storage), format!("{:?}", wanted.storage)),
         ("num_replicas", found.num_replicas.to_string(), wanted.num_replicas.to_string()),
-        ("max_age", format!("{:?}", found.max_age), "0ns".to_owned()),
+        ("max_age", format!("{:?}", found.max_age), format!("{:?}", wanted.max_age)),
         ("max_msgs_per_subject", found.max_messages_per_subject.max(0).to_string(), "0".to_owned()),
         ("deny_purge", found.deny_purge.to_string(), "false".to_owned()),
         ("allow_rollup_hdrs", found.allow_rollup.to_string(), "false".to_owned()),
     ];
-    let other = settings.into_iter().find(|(_, found, wanted)| found != wanted);
+    // A ledger that is full takes no more, whatever its size.
+    let bytes = |config: &Config| config.max_bytes.max(0).to_string();
+    let size = (wanted.max_bytes > 0).then(|| ("max_bytes", bytes(found), bytes(wanted)));
+    let other = settings.into_iter().chain(size).find(|(_, found, wanted)| found != wanted);
     let short = || {
         let (found, wanted) = (found.duplicate_window, wanted.duplicate_window);
         (found < wanted).then(|| ("duplicate_window", format!("{found:?}"), format!("{wanted:?} or more")))

@@ -3,19 +3,24 @@
 //! - Appends expect the *stream's* last sequence, which the stream's leader holds against appends that are under way, too.
 //! - Records are read through an ordered consumer of the whole stream, from a sequence on. It is made anew after each
 //!   failure, and when it has been silent for long.
+//! - A stream of events drops what is old, and is read through an [`Attachment`]: a consumer whose count, pending records and reports the
+//!   reader sees, and which is never made anew behind its back.
 //! - The first request after the client has connected again is answered as unavailable, and an answer that comes over another
 //!   connection than its request went counts as none.
 //!
 //! [`demands::check`] sees at the start whether the servers keep what they acknowledge.
 
 mod access;
+mod attachment;
 pub mod demands;
 mod members;
 
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_nats::connection::State;
+use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::context::{Context, GetStreamErrorKind, PublishErrorKind};
 use async_nats::jetstream::message::PublishMessage;
@@ -25,9 +30,10 @@ use futures_util::StreamExt as _;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::log::{Append, AppendError, Appended, Bounds, Log, ReadError, Stored};
+use crate::log::{Append, AppendError, Appended, Attachable, Bounds, Log, ReadError, Stored};
 use crate::record::RECORD_BYTES_MAX;
 pub use access::{Access, AccessError};
+pub use attachment::Attachment;
 use demands::DemandError;
 pub use members::{Member, Members, MembersError};
 
@@ -74,6 +80,8 @@ const WAIT: Duration = Duration::from_millis(200);
 const SILENCE: Duration = Duration::from_secs(5);
 /// How long the stream knows the names of records. Twice as long as a writer retries.
 const NAMES_KEPT: Duration = Duration::from_secs(120);
+/// How long a stream of events keeps them.
+const EVENTS_KEPT: Duration = Duration::from_secs(15 * 60);
 
 impl JetStream {
     /// Opens a stream, or makes it where it may, and sees whether it keeps what it acknowledges.
@@ -81,17 +89,25 @@ impl JetStream {
     /// # Errors
     /// Any [`DemandError`].
     pub async fn open(client: Client, options: &Options) -> Result<Self, DemandError> {
-        let config = Config {
-            name: options.stream.clone(),
-            subjects: vec![options.subject.clone()],
-            retention: RetentionPolicy::Limits,
-            discard: DiscardPolicy::New,
-            storage: StorageType::File,
-            num_replicas: options.replicas,
-            duplicate_window: NAMES_KEPT,
-            deny_delete: true,
-            ..Config::default()
-        };
+        Self::open_as(client, options, config(options)).await
+    }
+
+    /// Opens a stream of events as [`JetStream::open`] does a ledger. It drops records that are older than 15 minutes, and the oldest where
+    /// all together have more than `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// Any [`DemandError`].
+    pub async fn open_events(
+        client: Client,
+        options: &Options,
+        bytes_max: NonZeroU64,
+    ) -> Result<Self, DemandError> {
+        let (discard, max_bytes) = (DiscardPolicy::Old, i64::try_from(bytes_max.get()).unwrap_or(i64::MAX));
+        let config = Config { discard, max_bytes, max_age: EVENTS_KEPT, ..config(options) };
+        Self::open_as(client, options, config).await
+    }
+
+    async fn open_as(client: Client, options: &Options, config: Config) -> Result<Self, DemandError> {
         demands::check_payload(client.server_info().max_payload)?;
         let connects = client.statistics().connects.load(Ordering::Relaxed);
         let mut context = jetstream::new(client);
@@ -139,7 +155,7 @@ impl JetStream {
         let _ = self.context.client().force_reconnect().await;
     }
 
-    async fn attach(&self, from: u64, connects: u64) -> Result<Tail, ReadError> {
+    async fn tail(&self, from: u64, connects: u64) -> Result<Tail, ReadError> {
         let deliver_policy = DeliverPolicy::ByStartSequence { start_sequence: from };
         let attach = async {
             let config = pull::OrderedConfig { deliver_policy, ..pull::OrderedConfig::default() };
@@ -206,7 +222,7 @@ impl Log for JetStream {
             |tail: &Tail| tail.next == from && tail.connects == connects && tail.heard_at.elapsed() < SILENCE;
         let (mut tail, is_new) = match tail.filter(is_fit) {
             Some(tail) => (tail, false),
-            None => (self.attach(from, connects).await?, true),
+            None => (self.tail(from, connects).await?, true),
         };
         let (mut records, mut read) = (Vec::new(), 0);
         while (records.len() < 2 || read < bytes) && (records.is_empty() || tail.pending > 0) {
@@ -224,15 +240,13 @@ impl Log for JetStream {
                 Ok(None) => return Err(unavailable("the consumer is gone")),
                 Err(_) => return Err(unavailable("the consumer is silent, and records are pending")),
             };
-            let info = message.info().map_err(unavailable)?;
-            if info.stream_sequence != tail.next {
+            let (_, pending, stored) = stored(message)?;
+            if stored.sequence != tail.next {
                 return if is_enough { Ok(records) } else { Err(self.left_out(from).await) };
             }
-            tail.pending = info.pending;
-            let time_us = i64::try_from(info.published.unix_timestamp_nanos() / 1_000).unwrap_or(i64::MAX);
-            (tail.next, tail.heard_at) = (tail.next + 1, Instant::now());
-            read += message.payload.len();
-            records.push(Stored { sequence: tail.next - 1, time_us, record: message.message.payload });
+            (tail.next, tail.pending, tail.heard_at) = (tail.next + 1, pending, Instant::now());
+            read += stored.record.len();
+            records.push(stored);
         }
         // A stream without records does not show where it begins.
         if is_new && records.is_empty() {
@@ -267,10 +281,42 @@ impl Log for JetStream {
     }
 }
 
+impl Attachable for JetStream {
+    type Attachment = Attachment;
+
+    async fn attach(&self, from: u64) -> Result<Attachment, ReadError> {
+        let attach = Attachment::new(&self.context, &self.stream, from);
+        timeout(TIMEOUT, attach).await.map_err(unavailable)?
+    }
+}
+
 impl std::fmt::Debug for Tail {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Tail").field("next", &self.next).finish_non_exhaustive()
     }
+}
+
+/// The stream of a ledger.
+fn config(options: &Options) -> Config {
+    Config {
+        name: options.stream.clone(),
+        subjects: vec![options.subject.clone()],
+        retention: RetentionPolicy::Limits,
+        discard: DiscardPolicy::New,
+        storage: StorageType::File,
+        num_replicas: options.replicas,
+        duplicate_window: NAMES_KEPT,
+        deny_delete: true,
+        ..Config::default()
+    }
+}
+
+/// A record, its number in the consumer, and how many are pending behind it.
+fn stored(message: Message) -> Result<(u64, u64, Stored), ReadError> {
+    let info = message.info().map_err(unavailable)?;
+    let time_us = i64::try_from(info.published.unix_timestamp_nanos() / 1_000).unwrap_or(i64::MAX);
+    let (nth, pending, sequence) = (info.consumer_sequence, info.pending, info.stream_sequence);
+    Ok((nth, pending, Stored { sequence, time_us, record: message.message.payload }))
 }
 
 fn unavailable(why: impl ToString) -> ReadError {

@@ -1,11 +1,13 @@
 //! Attachments to the simulated log. What arrives is found when it is asked for, so that nothing is planned.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use rand::Rng as _;
 
 use super::{Partition, Simulated, micros};
-use crate::log::{Sent, Stored};
+use crate::log::{self, Sent, Stored};
 
 /// How often an attachment says that it has nothing to send.
 const REPORT: Duration = Duration::from_secs(1);
@@ -39,7 +41,7 @@ impl Attachment {
     }
 
     /// The next message, if one has arrived. Messages of a connection that is interrupted arrive later.
-    pub fn receive(&mut self) -> Option<Sent> {
+    fn arrived(&mut self) -> Option<Sent> {
         let mut state = self.side.world.state();
         let client = &state.clients[self.side.client];
         let is_over = client.connection != self.connection || client.partition != Partition::None;
@@ -69,7 +71,7 @@ impl Attachment {
             None if self.due.is_some() || state.now < self.last_at + REPORT => return None,
             None => {
                 self.last_at = state.now;
-                Sent::Idle { nth: self.nth, last: seen }
+                Sent::Idle { nth: self.nth, last: seen.max(self.next.saturating_sub(1)) }
             }
         };
         self.is_silent = state.random.random_bool(silences);
@@ -77,6 +79,13 @@ impl Attachment {
         let repeated = state.faults.repeated_messages;
         self.again = state.random.random_bool(repeated).then(|| sent.clone());
         drop(state);
-        if is_lost { self.receive() } else { Some(sent) }
+        if is_lost { self.arrived() } else { Some(sent) }
+    }
+}
+
+impl log::Attachment for Attachment {
+    /// Wakes nobody: it is asked again when the time has gone on.
+    async fn receive(&mut self) -> Option<Sent> {
+        poll_fn(|_| self.arrived().map_or(Poll::Pending, |sent| Poll::Ready(Some(sent)))).await
     }
 }

@@ -1,5 +1,7 @@
 //! The log over three NATS servers.
 
+mod events;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

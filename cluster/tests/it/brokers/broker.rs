@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
 use cluster::events::{Action, Claim, Decision, Frontier, Outcome, Publisher, Reader, Stream, Taken, Timing};
-use cluster::log::{AppendError, Appended, Identity, Log as _, Sent};
+use cluster::log::{AppendError, Appended, Attachable as _, Attachment as _, Identity, Log as _, Sent};
 use cluster::record::{Body, Incarnation};
 use cluster::simulated::{Attachment, Partition, Simulated};
 use rand::Rng as _;
@@ -159,7 +159,7 @@ impl Broker {
 
     fn take_answers(&mut self, now: Duration, judge: &mut Judge) -> Result<(), String> {
         let mut answers = Vec::new();
-        self.calls.retain_mut(|(stream, call)| match poll(call) {
+        self.calls.retain_mut(|(stream, call)| match poll(call.as_mut()) {
             Poll::Ready(answer) => {
                 answers.push((*stream, answer));
                 false
@@ -236,7 +236,7 @@ impl Broker {
     fn receive(&mut self, now: Duration, random: &mut StdRng, judge: &mut Judge) -> Result<(), String> {
         let mut works = Vec::new();
         for (stream, (number, attachment)) in &mut self.attachments {
-            while let Some(sent) = attachment.receive() {
+            while let Poll::Ready(Some(sent)) = poll(pin!(attachment.receive())) {
                 let taken = self.reader.take(now, *stream, *number, &sent);
                 let Ok(taken) = taken else {
                     judge.tally.faults += 1;
@@ -310,7 +310,8 @@ impl Broker {
                 }
                 Action::Attach(stream, attach) => {
                     judge.tally.attachments += 1;
-                    let attachment = self.sides[stream.0 as usize].attach(attach.from);
+                    let attachment = crate::now(self.sides[stream.0 as usize].attach(attach.from));
+                    let attachment = attachment.map_err(|error| error.to_string())?;
                     self.attachments.insert(stream, (attach.attachment, attachment));
                 }
                 Action::Detach(stream) => {
@@ -327,7 +328,7 @@ impl Broker {
             let log = self.sides[stream.0 as usize].clone();
             let mut call: Call = Box::pin(async move { log.append(append).await });
             // The request goes out when it is asked for the first time.
-            match poll(&mut call) {
+            match poll(call.as_mut()) {
                 Poll::Ready(answer) => self.publisher.answer(now, stream, answer),
                 Poll::Pending => self.calls.push((stream, call)),
             }
@@ -374,8 +375,8 @@ impl Broker {
     }
 }
 
-fn poll(call: &mut Call) -> Poll<Result<Appended, AppendError>> {
-    call.as_mut().poll(&mut Context::from_waker(Waker::noop()))
+fn poll<T>(call: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
+    call.poll(&mut Context::from_waker(Waker::noop()))
 }
 
 fn pop_due<T>(queue: &mut VecDeque<(Duration, T)>, now: Duration) -> Option<T> {
