@@ -49,7 +49,7 @@ pub enum Taken<'a> {
         sequence: u64,
         /// The record.
         record: Record<'a>,
-        /// Sequences before it that the log has dropped unread. Nobody can get them again: clients whose areas are there are told. Where
+        /// Sequences before it that the log has dropped unread. Nobody can get them again: clients whose areas are there have a gap. Where
         /// the last record that was read is dropped as well, nothing is left that would show that the log went back before.
         dropped: Option<Range<u64>>,
     },

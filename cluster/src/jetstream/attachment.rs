@@ -98,7 +98,7 @@ impl log::Attachment for Attachment {
                         (number(headers, NATS_LAST_CONSUMER)?, number(headers, NATS_LAST_STREAM)?);
                     return Some(Sent::Idle { nth, last });
                 }
-                // A request is over, and so many of its messages have not come.
+                // A request is over before all of its messages have come.
                 Some(StatusCode::TIMEOUT) => {
                     let left = usize::try_from(number(headers, "Nats-Pending-Messages")?).ok()?;
                     self.asked = self.asked.saturating_sub(left);

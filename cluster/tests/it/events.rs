@@ -376,7 +376,7 @@ fn a_record_that_cannot_be_read_is_a_fault() {
 }
 
 proptest! {
-    /// Whatever an attachment does: each record is read once, in order, and what is not read is told to be dropped, which it is.
+    /// Whatever an attachment does: each record is read once, in order, and the reader reports what the log has dropped, and nothing else, as lost.
     #[test]
     fn each_record_is_read_once_or_told_to_be_dropped(steps in vec(any::<u8>(), 1..300)) {
         let mut tailer = Tailer::new(1, START, Timing::default());

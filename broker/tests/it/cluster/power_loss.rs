@@ -107,7 +107,7 @@ fn a_nats_server_with_an_older_directory_loses_nothing() {
     });
 }
 
-/// What was acknowledged since is gone. Subscribers are told: their session has another epoch.
+/// What was acknowledged since is gone. Subscribers see another epoch of their session.
 #[test]
 fn a_log_that_went_back_is_told() {
     run(async {

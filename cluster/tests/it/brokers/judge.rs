@@ -217,7 +217,7 @@ impl Judge {
         let first = self.worlds[stream.0 as usize].bounds().first;
         // A log that went back has others there by now.
         if dropped.end > first && !self.floors.contains_key(&stream) {
-            return Err(format!("{dropped:?} are told to be lost, and the log begins with {first}"));
+            return Err(format!("{dropped:?} were reported as lost, and the log begins with {first}"));
         }
         // Where the log has dropped what a reader knows as well, nothing shows that it went back before: the loss is that of all of it.
         let floor = self.floors.get(&stream).copied().unwrap_or(u64::MAX);
