@@ -35,6 +35,9 @@ pub use stepped_down::SteppedDown;
 /// How often histograms are folded.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
 
+/// How long a stop waits for what is still being taken up.
+const TAKING_UP_ENDS: Duration = Duration::from_secs(1);
+
 /// Divisor of the time that a stop may take that gives the part in which requests are waited for.
 const REQUESTS_PART: u32 = 2;
 
@@ -105,11 +108,11 @@ pub async fn run_with(
     let following =
         tls.map(|tls| tokio::spawn(tls.follow(Arc::clone(&shared.metrics), ending.ended.clone())));
     let has_data = !config.store.data.is_empty();
-    let taking_up = tokio::task::spawn_blocking({
+    let mut taking_up = tokio::task::spawn_blocking({
         let (ending, shutdown) = (ending.clone(), shutdown.clone());
         move || recovery.take_up(&config, found, shared, &ending, &shutdown)
     });
-    let served = serve(&listener, &front, taking_up, has_data, &shutdown, &tell).await;
+    let served = serve(&listener, &front, &mut taking_up, has_data, &shutdown, &tell).await;
     drop(listener);
     let deadline = Instant::now() + grace;
     let mut beside = Vec::new();
@@ -126,6 +129,10 @@ pub async fn run_with(
         }
         nothing => {
             ending.at_once().await;
+            if !taking_up.is_finished() {
+                // A standby stops at once, and its timers need the runtime until then. Data that is being read is not waited for.
+                let _ = tokio::time::timeout(TAKING_UP_ENDS, taking_up).await;
+            }
             nothing.map(drop)
         }
     };
@@ -150,7 +157,7 @@ pub async fn run_with(
 async fn serve(
     listener: &TcpListener,
     front: &Arc<Front>,
-    taking_up: JoinHandle<anyhow::Result<Option<TakenUp>>>,
+    taking_up: &mut JoinHandle<anyhow::Result<Option<TakenUp>>>,
     has_data: bool,
     shutdown: &CancellationToken,
     tell: &Tell,

@@ -1,9 +1,10 @@
 //! Connections to NATS, with what they are secured by.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, ServerAddr};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, ReconnectToServer, Server, ServerAddr};
 
 /// Where the servers are, and how one is let in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +36,8 @@ const RECONNECT: Duration = Duration::from_millis(100);
 /// How often a silent server is asked whether it is there; the third time without an answer, another one is tried. An owner has to reach
 /// another server before its time to live is over.
 const PING: Duration = Duration::from_secs(1);
+/// No place of a server yet.
+const NONE: usize = usize::MAX;
 /// How long a server may take to let a client in.
 const CONNECT: Duration = Duration::from_secs(2);
 
@@ -63,7 +66,7 @@ impl Access {
         }
     }
 
-    /// Connects. The connection is made again by itself when it is lost, to whichever server is there.
+    /// Connects. The connection is made again by itself when it is lost, to the next server that is there.
     ///
     /// # Errors
     /// Any [`AccessError`].
@@ -71,6 +74,9 @@ impl Access {
         let addresses = self.addresses()?;
         let mut options = ConnectOptions::new().name(name).reconnect_delay_callback(|_| RECONNECT);
         options = options.ping_interval(PING).connection_timeout(CONNECT);
+        let last = AtomicUsize::new(NONE);
+        options = options
+            .reconnect_to_server_callback(move |servers, _| std::future::ready(next_server(&servers, &last)));
         // The servers that others tell of come without.
         let user = addresses.iter().find_map(|address| Some((address.username()?, address.password()?)));
         if let Some((user, password)) = user {
@@ -96,4 +102,17 @@ impl Access {
             | ConnectErrorKind::MaxReconnects => AccessError::Away(error.to_string()),
         })
     }
+}
+
+/// Servers in turn, beginning behind that of the first connection. The client's own choice is the server that failed least often, and
+/// one that is cut off from the others fails no connection. `last` is the place of the last one that was chosen.
+fn next_server(servers: &[Server], last: &AtomicUsize) -> Option<ReconnectToServer> {
+    let at = match last.load(Ordering::Relaxed) {
+        // The first connection tries all.
+        NONE => servers.iter().position(|server| server.did_connect)?,
+        at => at,
+    };
+    let at = (at + 1) % servers.len();
+    last.store(at, Ordering::Relaxed);
+    Some(ReconnectToServer { addr: servers[at].addr.clone(), delay: Some(RECONNECT) })
 }

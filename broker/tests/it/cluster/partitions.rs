@@ -186,7 +186,6 @@ fn a_standby_takes_over_where_the_majority_of_the_servers_is() {
 
 /// The servers part into one and two. The standby is at the one, and reaches the two as well.
 #[test]
-#[ignore = "one time in four nothing is acknowledged within a minute (docs/results/cluster.md): -- --ignored"]
 fn a_standby_leaves_a_server_that_is_cut_off_from_the_others() {
     run(async {
         let nats = folder();
