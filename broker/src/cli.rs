@@ -182,6 +182,9 @@ pub struct Settings {
     /// NATS servers over which brokers stand in for each other, with commas between [cluster.nats]
     #[arg(long, value_name = "URLS")]
     pub cluster: Option<String>,
+    /// The partition of clients that it serves, and how many there are: 2/3 [cluster.partition, cluster.partitions]
+    #[arg(long, value_name = "N/M", value_parser = partition)]
+    pub cluster_partition: Option<(u32, u32)>,
     /// When it is forced to disk [store.fsync]
     #[arg(long)]
     pub fsync: Option<Fsync>,
@@ -223,6 +226,8 @@ impl Settings {
             ("server.shards", self.shards.map(Value::from)),
             ("store.data", text(&self.data)),
             ("cluster.nats", text(&self.cluster)),
+            ("cluster.partition", self.cluster_partition.map(|(partition, _)| Value::from(partition))),
+            ("cluster.partitions", self.cluster_partition.map(|(_, partitions)| Value::from(partitions))),
             ("store.fsync", self.fsync.and_then(name)),
             ("auth.mode", text(&self.auth.first().cloned())),
             ("auth.issuer", text(&self.auth.get(1).cloned())),
@@ -235,4 +240,9 @@ impl Settings {
         ];
         flags.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
     }
+}
+
+fn partition(text: &str) -> Result<(u32, u32), String> {
+    let parts = text.split_once('/').and_then(|(n, m)| Some((n.parse().ok()?, m.parse().ok()?)));
+    parts.ok_or_else(|| "write the partition and how many there are, such as 2/3".to_owned())
 }

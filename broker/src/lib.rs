@@ -21,6 +21,7 @@ mod base_map;
 mod budget;
 mod cql2_json;
 mod engines;
+mod event_stream;
 mod http;
 mod https_client;
 mod ingest;

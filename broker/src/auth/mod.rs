@@ -20,4 +20,4 @@ pub use authenticator::Authenticator;
 pub use issue::{Grant, Issued, issue, public_half};
 pub(crate) use principal::{Principal, Scope, Scopes, check_time};
 pub(crate) use renewable::Renewable;
-pub(crate) use source::{SUBPROTOCOL, Token, TokenSource};
+pub(crate) use source::{SUBPROTOCOL, Token, TokenSource, is_token};

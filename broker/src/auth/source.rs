@@ -14,6 +14,11 @@ const SUBPROTOCOL_TOKEN: &str = "nearcast.bearer.";
 /// The parameter of the query that is a token (RFC 6750, 2.3).
 const PARAMETER: &str = "access_token";
 
+/// Whether a parameter of a query, with its name, is a token.
+pub(crate) fn is_token(parameter: &str) -> bool {
+    parameter.split_once('=').is_some_and(|(name, _)| name == PARAMETER)
+}
+
 /// Where a token may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TokenSource {

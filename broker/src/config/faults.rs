@@ -37,6 +37,10 @@ const SLOW_FACTOR_MAX: f64 = 1_000.0;
 const SLOW_RADIUS_M_MAX: f64 = 5_000.0;
 const SLOW_HOLD_S_MAX: u64 = 3_600;
 
+/// More partitions than that a cluster does not have: each reads all events.
+const PARTITIONS_MAX: u32 = 64;
+/// Room for some large records.
+const EVENTS_BYTES_MIN: u64 = 16 << 20;
 /// The least that the HTTP library can do with.
 const HEAD_BYTES_MIN: usize = 8_192;
 /// The least for pages of one client: two of the largest.
@@ -44,7 +48,17 @@ const PAGE_BYTES_MIN: u64 = 8 << 20;
 
 impl Config {
     fn cluster_faults(&self) -> Vec<String> {
-        let config::Cluster { nats, system_nats, name, replicas, url, .. } = &self.cluster;
+        let config::Cluster {
+            nats,
+            system_nats,
+            name,
+            replicas,
+            url,
+            partition,
+            partitions,
+            events_bytes,
+            ..
+        } = &self.cluster;
         let mut faults = Vec::new();
         if !self.cluster.is_set() {
             return faults;
@@ -71,6 +85,21 @@ impl Config {
         }
         if ![1, 3, 5].contains(replicas) {
             faults.push(format!("cluster.replicas {replicas} is not 1, 3 or 5"));
+        }
+        if !(1..=PARTITIONS_MAX).contains(partitions) {
+            faults.push(format!("cluster.partitions {partitions} is not 1 to {PARTITIONS_MAX}"));
+        } else if !(1..=*partitions).contains(partition) {
+            faults
+                .push(format!("cluster.partition {partition} is not 1 to {partitions} (cluster.partitions)"));
+        }
+        if *events_bytes < EVENTS_BYTES_MIN {
+            faults.push(format!("cluster.events_bytes {events_bytes} is less than {EVENTS_BYTES_MIN}"));
+        }
+        if self.cluster.is_partitioned() && url.is_empty() {
+            faults.push(
+                "cluster.url is empty: with cluster.partitions, clients are sent from one broker to another"
+                    .to_owned(),
+            );
         }
         if !url.is_empty() && !is_address(url, &[Scheme::HTTP, Scheme::HTTPS]) {
             // Not shown, as below.

@@ -156,6 +156,9 @@ pub struct Cluster {
     pub name: String,
     pub replicas: usize,
     pub url: String,
+    pub partition: u32,
+    pub partitions: u32,
+    pub events_bytes: u64,
 }
 
 impl Cluster {
@@ -163,6 +166,12 @@ impl Cluster {
     #[must_use]
     pub fn is_set(&self) -> bool {
         !self.nats.is_empty()
+    }
+
+    /// Whether several brokers of it are active at the same time, each with the clients of its partition.
+    #[must_use]
+    pub fn is_partitioned(&self) -> bool {
+        self.is_set() && self.partitions > 1
     }
 }
 

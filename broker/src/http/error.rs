@@ -18,6 +18,10 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// Where a request is answered that this response refuses.
+#[derive(Clone, Debug)]
+pub(crate) struct Elsewhere(pub(crate) String);
+
 /// A response that tells a refusal by this problem, which may hold more than the refusal's own.
 pub(crate) fn respond(refusal: &ApiError, problem: &Problem) -> Response {
     if let ApiError::Internal(detail) = refusal {
@@ -31,6 +35,9 @@ pub(crate) fn respond(refusal: &ApiError, problem: &Problem) -> Response {
     }
     if let Some(challenge) = refusal.challenge().and_then(|text| HeaderValue::try_from(text).ok()) {
         response.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+    }
+    if let ApiError::Elsewhere { url } = refusal {
+        response.extensions_mut().insert(Elsewhere(url.clone()));
     }
     if matches!(refusal, ApiError::WebSocketVersion) {
         // RFC 6455, 4.4, and RFC 9110, 15.5.22.

@@ -52,12 +52,21 @@ pub(crate) fn client_name_in_document(
     })
 }
 
-/// The client that a parameter names, for whom the request may act.
+/// The client that a parameter names, for whom the request may act, and whom this broker serves.
 pub(crate) fn client_name_in_query(
     app: &App,
     principal: &Principal,
     name: &str,
 ) -> Result<Arc<str>, ApiError> {
+    let client = named_client(app, principal, name)?;
+    if let Some(seen) = &app.cluster {
+        seen.homes().check(&client)?;
+    }
+    Ok(client)
+}
+
+/// The client of a name, for whom the request may act, whichever broker serves it.
+pub(super) fn named_client(app: &App, principal: &Principal, name: &str) -> Result<Arc<str>, ApiError> {
     check_client_name(app, name)?;
     principal.check_client(name)?;
     // Behind the check of the token, so that a token of another client is refused alike.

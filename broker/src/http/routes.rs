@@ -6,17 +6,19 @@ use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Request, State};
 use axum::handler::Handler;
-use axum::http::Method;
+use axum::http::header::LOCATION;
+use axum::http::{HeaderValue, Method, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::error::Elsewhere;
 use super::situations::{self, checks, groups, rules};
 use super::{
     App, Heard, base_map, clients, cluster, events, explain, find_routes, openapi, pages, positions, push,
     query, sse, stats, subscriptions, ws,
 };
-use crate::auth::{Scope, Token, TokenSource};
+use crate::auth::{self, Scope, Token, TokenSource};
 
 /// The credentials that a request has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,6 +191,18 @@ pub(crate) fn possible(path: &str) -> String {
     }
 }
 
+/// The same path and query at another broker, without a token.
+fn location(url: &str, uri: &Uri) -> String {
+    let mut location = [url.trim_end_matches('/'), uri.path()].concat();
+    let parameters = uri.query().unwrap_or_default().split('&');
+    let kept: Vec<_> = parameters.filter(|one| !one.is_empty() && !auth::is_token(one)).collect();
+    if !kept.is_empty() {
+        location.push('?');
+        location.push_str(&kept.join("&"));
+    }
+    location
+}
+
 /// Lets a request in whose token has the scope that it needs, with its principal for the handler.
 async fn admit(
     State(state): State<(Arc<App>, Need, Scope, TokenSource)>,
@@ -218,7 +232,15 @@ async fn admit(
                 heard.tell();
             }
             request.extensions_mut().insert(principal);
-            next.run(request).await
+            // Elsewhere everything is answered here.
+            let uri = app.config.cluster.is_partitioned().then(|| request.uri().clone());
+            let mut response = next.run(request).await;
+            if let (Some(uri), Some(Elsewhere(url))) = (uri, response.extensions_mut().remove::<Elsewhere>())
+                && let Ok(location) = HeaderValue::try_from(location(&url, &uri))
+            {
+                response.headers_mut().insert(LOCATION, location);
+            }
+            response
         }
         Err(refusal) => refusal.into_response(),
     }

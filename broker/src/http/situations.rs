@@ -42,6 +42,11 @@ async fn put(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
+    if app.config.cluster.is_partitioned() {
+        let why =
+            "a cluster with several active brokers (cluster.partitions) has no checks, rules and groups yet";
+        return Err(ApiError::BadRequest(why.to_owned()));
+    }
     let body = body::document(app, headers, body, Bound::of_situation(app)).await?;
     let (document, has_replaced) =
         app.situations.put(kind, owner(principal), name, body::text(&body)?).await?;

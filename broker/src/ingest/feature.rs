@@ -30,6 +30,11 @@ pub(crate) use super::life::RehearsedLife;
 
 /// An event's body that was read back from disk.
 pub(crate) fn read_back(stored_text: &str, received_ms: u64, stored: Arc<StoredBody>) -> Body {
+    Body { stored: OnceLock::from(stored), ..body_of(stored_text, received_ms) }
+}
+
+/// An event's body, of its text as it is stored.
+fn body_of(stored_text: &str, received_ms: u64) -> Body {
     let (within, rest) = split_within(stored_text);
     let (carried, text) = Carried::split(rest);
     // What was published is a Feature.
@@ -49,7 +54,6 @@ pub(crate) fn read_back(stored_text: &str, received_ms: u64, stored: Arc<StoredB
         deadline,
         first_received_ms,
         within: within.map(Box::from),
-        stored: OnceLock::from(stored),
         carried,
         ..Body::new(text.into(), clock::now(), object)
     }
@@ -255,6 +259,31 @@ impl FeatureReader {
     pub(crate) fn is_within(&self, confinement: &Confinement, text: &str) -> bool {
         let read = Members::parse(text).and_then(|mut members| self.read(Behalf::default(), &mut members));
         read.is_ok_and(|read| confinement.holds(&read.event))
+    }
+
+    /// An event that a broker of the cluster accepted at a time, in Unix milliseconds, with its text as it is stored. Its life is its object,
+    /// its id and how long it was to be. `lenient` is what [`of_accepted`](Self::of_accepted) gives. Nothing is refused for its size, and the
+    /// event takes its place where there is none left.
+    pub(crate) fn accepted_elsewhere(
+        &self,
+        lenient: &Self,
+        tenant: Option<&str>,
+        stored_text: &str,
+        received_ms: u64,
+        life: Option<(&str, &str, Duration)>,
+    ) -> Result<Published, ApiError> {
+        let body = body_of(stored_text, received_ms);
+        let behalf = Behalf { tenant, confinement: None };
+        let Rehearsed { event, .. } = lenient.rehearse(behalf, &body.text)?;
+        let live = life.map(|(object, id, ttl)| {
+            let age = Duration::from_millis(clock::unix_ms().saturating_sub(received_ms));
+            let bytes = body.text.len() + event.bytes();
+            let live = self.lives.resume(object, id.into(), 0, clock::now() + ttl.saturating_sub(age), bytes);
+            // No shard has written it yet.
+            live.is_written.store(false, Ordering::Relaxed);
+            live
+        });
+        Ok(Published::new(event, body, live))
     }
 
     /// The life of an event that was published before this broker began.

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::owner::Owner;
 use super::{BEAT, Cluster};
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::store::Replica;
 
 /// How often it is looked who is there.
@@ -38,7 +38,8 @@ pub(crate) async fn follow(
     let is_new = !replica.is_there()?;
     let Some(cluster) = Cluster::open(&config.cluster, is_new, shutdown).await? else { return Ok(None) };
     let nonce = rand::random();
-    let me = Member { name: member.clone(), nonce, url: config.cluster.url.clone(), is_leaving: false };
+    let config::Cluster { url, partition, .. } = config.cluster.clone();
+    let me = Member { name: member.clone(), nonce, url, is_leaving: false, partition, is_owner: false };
     tracing::info!(member, "follows the cluster's ledger, and takes over when no broker is active");
     loop {
         let known = Replica::known(dir);
@@ -49,6 +50,7 @@ pub(crate) async fn follow(
             Some(Followed::Anew(found)) => replica = found,
             Some(Followed::Owner(writer, replica)) => {
                 tracing::info!(member, rows = writer.committed(), "took over: this is the active broker");
+                let me = Member { is_owner: true, ..me };
                 return Ok(Some((Owner::new(cluster, *writer, me, dir), replica)));
             }
         }

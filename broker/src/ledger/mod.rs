@@ -7,6 +7,7 @@ mod member;
 mod owner;
 mod seen;
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,9 @@ struct Cluster {
     log: Arc<JetStream>,
     members: Arc<Members>,
     name: String,
+    /// The stream of events, where several brokers are active.
+    events: Option<Arc<JetStream>>,
+    partitions: u32,
 }
 
 /// How often a member says that it is there.
@@ -131,12 +135,30 @@ impl Cluster {
         }
         let client = user.connect("nearcast").await?;
         let name = &settings.name;
-        let (stream, subject) = (format!("{name}-ledger"), format!("{name}.ledger"));
+        let (mut stream, mut subject) = (format!("{name}-ledger"), format!("{name}.ledger"));
+        let mut events = None;
+        if settings.is_partitioned() {
+            let (stream, subject) = (format!("{name}-events"), format!("{name}.events"));
+            let options = Options { stream, subject, replicas, is_to_be_made: true };
+            let bytes_max = NonZeroU64::new(settings.events_bytes).unwrap_or(NonZeroU64::MAX);
+            events = Some(Arc::new(JetStream::open_events(client.clone(), &options, bytes_max).await?));
+        }
+        if settings.is_partitioned() {
+            let place = format!("{}-of-{}", settings.partition, settings.partitions);
+            stream = format!("{stream}-{place}");
+            subject = format!("{subject}.{place}");
+        }
         let options = Options { stream, subject, replicas, is_to_be_made: is_new };
         let log = JetStream::open(client.clone(), &options).await?;
         let members =
             Members::open(client, &format!("{name}-members"), replicas, Timing::default().ttl).await;
         let members = members.context("cluster.name").map_err(Fault::Passing)?;
-        Ok(Self { log: Arc::new(log), members: Arc::new(members), name: name.clone() })
+        Ok(Self {
+            log: Arc::new(log),
+            members: Arc::new(members),
+            name: name.clone(),
+            events,
+            partitions: settings.partitions,
+        })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use cluster::jetstream::Member;
+use cluster::jetstream::{JetStream, Member};
 use cluster::ledger::{Answer, End, PushError, Request, Timing, Writer};
 use cluster::log::Log as _;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -47,6 +47,7 @@ pub(crate) struct Ownership {
     /// Cancelled when it is not the active one any more.
     pub(crate) lost: CancellationToken,
     why: OnceLock<String>,
+    dir: PathBuf,
     /// The members of the cluster.
     pub(crate) seen: Arc<Seen>,
 }
@@ -85,6 +86,12 @@ impl Ownership {
         self.why.get().map_or("it is the active broker", |why| why)
     }
 
+    /// What was acknowledged is gone, or may be. Whenever this member takes over the next time, its sessions begin new epochs.
+    pub(crate) fn lose_with_all_epochs(&self, why: String) {
+        Replica::note_went_back(&self.dir);
+        self.lose(why);
+    }
+
     fn lose(&self, why: String) {
         tracing::error!(why, "this is not the active broker of the cluster any more");
         // The first reason counts.
@@ -99,13 +106,19 @@ impl Owner {
         let is_writing_snapshot = Arc::<AtomicBool>::default();
         let rows = Rows { commands, late: None, is_writing_snapshot: Arc::clone(&is_writing_snapshot) };
         let lease = Arc::new(Lease::new(Timing::default().ttl));
-        let seen = Arc::new(Seen::new(Arc::clone(&cluster.members), me.clone(), cluster.name.clone()));
-        let ownership = Ownership { lease, lost: CancellationToken::new(), why: OnceLock::new(), seen };
+        let seen = Arc::new(Seen::new(
+            Arc::clone(&cluster.members),
+            me.clone(),
+            cluster.name.clone(),
+            cluster.partitions,
+        ));
+        let (lost, why, dir) = (CancellationToken::new(), OnceLock::new(), dir.to_owned());
+        let ownership = Ownership { lease, lost, why, dir: dir.clone(), seen };
         Self {
             cluster,
             writer,
             me,
-            dir: dir.to_owned(),
+            dir,
             begun: Instant::now(),
             call_tasks: JoinSet::new(),
             confirm_tasks: JoinSet::new(),
@@ -122,6 +135,11 @@ impl Owner {
     /// Where a store puts its rows. Once.
     pub(crate) fn rows(&mut self) -> Option<Box<dyn Ledger>> {
         self.rows.take().map(|rows| Box::new(rows) as _)
+    }
+
+    /// The stream of events, where several brokers are active.
+    pub(crate) fn events(&self) -> Option<Arc<JetStream>> {
+        self.cluster.events.clone()
     }
 
     pub(crate) fn ownership(&self) -> Arc<Ownership> {
@@ -187,11 +205,11 @@ impl Owner {
         let is_over = lost.is_some();
         if let Some(why) = lost {
             if matches!(self.writer.end(), Some(End::WentBack { .. })) {
-                Replica::note_went_back(&self.dir);
+                self.ownership.lose_with_all_epochs(why);
             } else {
                 self.note();
+                self.ownership.lose(why);
             }
-            self.ownership.lose(why);
         }
         is_over
     }

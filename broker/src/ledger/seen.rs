@@ -1,13 +1,15 @@
 //! The members of the cluster, as the active broker tells them.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cluster::jetstream::{Member, Members};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
 use wire::{ClusterMember, ClusterRole};
 
 use crate::model::error::ApiError;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// Looks at the members, no more often than they say that they are there.
 #[derive(Debug)]
@@ -15,8 +17,18 @@ pub(crate) struct Seen {
     members: Arc<Members>,
     me: Member,
     name: String,
+    homes: Homes,
     /// An async mutex: those that ask at the same time wait for one look, which ends within a second.
     last: Mutex<Option<(Instant, Looked)>>,
+}
+
+/// Where the clients of each partition are served.
+#[derive(Debug)]
+pub(crate) struct Homes {
+    /// The partition of this broker, from 0 on.
+    own: usize,
+    /// The addresses of the active brokers, as they were seen last. A std mutex: held for a copy.
+    urls: StdMutex<Vec<Option<String>>>,
 }
 
 /// The members by name, or why they are not known.
@@ -26,30 +38,112 @@ type Looked = Result<Vec<ClusterMember>, String>;
 const FRESH: Duration = Duration::from_secs(1);
 
 impl Seen {
-    pub(super) fn new(members: Arc<Members>, me: Member, name: String) -> Self {
-        Self { members, me, name, last: Mutex::new(None) }
+    pub(super) fn new(members: Arc<Members>, me: Member, name: String, partitions: u32) -> Self {
+        let (own, urls) = (me.partition.saturating_sub(1) as usize, vec![None; partitions as usize]);
+        let homes = Homes { own, urls: StdMutex::new(urls) };
+        Self { members, me, name, homes, last: Mutex::new(None) }
     }
 
-    /// The cluster's name, and its members by name. Asks NATS once a second at most, and waits a second for it.
+    /// Where the clients of each partition are served.
+    pub(crate) fn homes(&self) -> &Homes {
+        &self.homes
+    }
+
+    /// Looks each second where the clients of each partition are served, until the broker has ended.
+    pub(crate) async fn watch(self: Arc<Self>, ended: CancellationToken) {
+        while ended.run_until_cancelled(tokio::time::sleep(FRESH)).await.is_some() {
+            // What was seen last counts on while NATS does not answer.
+            let _ = self.cluster(None).await;
+        }
+    }
+
+    /// The cluster's name, its members by name, and where a client is served, by its name inside. Asks NATS once a second at most, and waits a
+    /// second for it.
     ///
     /// # Errors
     /// [`ApiError::NotStored`] where NATS does not answer.
-    pub(crate) async fn cluster(&self) -> Result<wire::Cluster, ApiError> {
+    pub(crate) async fn cluster(&self, client: Option<&str>) -> Result<wire::Cluster, ApiError> {
         let members = latest(&self.last, async || self.look().await).await.map_err(ApiError::NotStored)?;
-        Ok(wire::Cluster { name: Some(self.name.clone()), members })
+        let client_url = client.and_then(|client| self.homes.url_of(client));
+        let partitions = self.homes.count();
+        Ok(wire::Cluster { name: Some(self.name.clone()), partitions, members, client_url })
     }
 
     async fn look(&self) -> Looked {
         let seen = self.members.look().await.map_err(|error| error.to_string())?;
+        self.homes.note(seen.iter().map(|(member, _)| member));
         let mut members: Vec<_> = seen.into_iter().map(|(member, _)| self.told(member)).collect();
         members.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(members)
     }
 
-    /// Only the active broker answers.
+    /// Only an active broker answers. Of its own partition it is the one.
     fn told(&self, member: Member) -> ClusterMember {
-        let role = if member.nonce == self.me.nonce { ClusterRole::Active } else { ClusterRole::Standby };
-        ClusterMember { name: member.name, url: Some(member.url).filter(|url| !url.is_empty()), role }
+        let is_active = if member.partition == self.me.partition {
+            member.nonce == self.me.nonce
+        } else {
+            member.is_owner
+        };
+        let role = if is_active { ClusterRole::Active } else { ClusterRole::Standby };
+        let partition = self.homes.count().map(|_| member.partition);
+        ClusterMember {
+            name: member.name,
+            url: Some(member.url).filter(|url| !url.is_empty()),
+            role,
+            partition,
+        }
+    }
+}
+
+impl Homes {
+    /// How many partitions there are, if more than one.
+    fn count(&self) -> Option<u32> {
+        let count = self.urls().len();
+        if count > 1 { u32::try_from(count).ok() } else { None }
+    }
+
+    fn urls(&self) -> MutexGuard<'_, Vec<Option<String>>> {
+        self.urls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note<'a>(&self, members: impl Iterator<Item = &'a Member>) {
+        let mut urls = vec![None; self.urls().len()];
+        for member in members.filter(|member| member.is_owner && !member.is_leaving) {
+            if let Some(url) = urls.get_mut(member.partition.saturating_sub(1) as usize) {
+                *url = Some(member.url.clone());
+            }
+        }
+        *self.urls() = urls;
+    }
+
+    /// The partition of a client, by its name inside, from 0 on. All brokers of all versions deal clients out alike.
+    fn of(client: &str, count: usize) -> usize {
+        usize::try_from(xxh3_64(client.as_bytes()) % count.max(1) as u64).unwrap_or_default()
+    }
+
+    /// Where a client is served, by its name inside, if an active broker is known there.
+    fn url_of(&self, client: &str) -> Option<String> {
+        let urls = self.urls();
+        urls.get(Self::of(client, urls.len())).cloned().flatten()
+    }
+
+    /// Refuses what is about a client that another broker serves, by its name inside.
+    ///
+    /// # Errors
+    /// [`ApiError::Elsewhere`], and [`ApiError::NotStored`] where no broker is known to serve it.
+    pub(crate) fn check(&self, client: &str) -> Result<(), ApiError> {
+        let urls = self.urls();
+        let partition = Self::of(client, urls.len());
+        if partition == self.own {
+            return Ok(());
+        }
+        Err(match urls.get(partition).cloned().flatten() {
+            Some(url) => ApiError::Elsewhere { url },
+            None => ApiError::NotStored(format!(
+                "no broker serves partition {} of the cluster now",
+                partition + 1
+            )),
+        })
     }
 }
 

@@ -63,6 +63,8 @@ pub(crate) enum ApiError {
     Full,
     /// Nothing was to be changed, and the disk takes nothing, as with `Storage`; the text says why.
     NotStored(String),
+    /// Another broker of the cluster serves the client, at this address.
+    Elsewhere { url: String },
     /// The broker is about to end.
     Stopping,
     /// It takes up what is on disk: what of that it does now, and how far it is.
@@ -338,6 +340,7 @@ impl ApiError {
             Self::TooCostly { .. } => &problems::TOO_COSTLY,
             Self::Unread { .. } | Self::Overloaded => &problems::OVERLOADED,
             Self::Storage | Self::Full | Self::NotStored(_) => &problems::STORAGE,
+            Self::Elsewhere { .. } => &problems::ELSEWHERE,
             Self::Stopping => &problems::STOPPING,
             Self::Recovering { .. } | Self::NoKeys => &problems::RECOVERING,
             Self::TooSlow | Self::BelowRate => &problems::TOO_SLOW,
@@ -392,6 +395,7 @@ impl ApiError {
                 "the disk takes nothing now: this is not on disk, and may still take effect".to_owned()
             }
             Self::Full => FULL.to_owned(),
+            Self::Elsewhere { url } => format!("another broker of the cluster serves this client: {url}"),
             Self::Stopping => "the broker takes no more requests; ask again when it is back".to_owned(),
             Self::Recovering { phase: STANDBY, .. } => {
                 "this broker is not the active one of its cluster: it follows, and takes over when no other one is active. \

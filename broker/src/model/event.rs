@@ -10,6 +10,9 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Instant;
 
 use matcher::event::Event;
+use serde::{Deserialize, Serialize};
+
+use cluster::record::ROWS_MAX;
 
 use super::clock;
 use super::record::{LiveRecord, StoredBody};
@@ -25,8 +28,30 @@ pub(crate) struct Published {
     pub(crate) live: Option<Live>,
     /// The situation that found it, if one did.
     pub(crate) origin: Option<Origin>,
+    /// Where it is in the stream of events of the cluster, where there is one.
+    pub(crate) place: Option<StreamPlace>,
     /// Whether it is taken, which the first shard that comes to it decides for all.
     is_taken: OnceLock<bool>,
+}
+
+/// A place in the stream of events of a cluster: a record, and an event in it. Later ones are greater.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct StreamPlace(u64);
+
+/// Bits of the number of an event in its record.
+const INDEX_BITS: u32 = ROWS_MAX.ilog2();
+
+impl StreamPlace {
+    /// The place of the `index`-th event, from 0, of the record with that sequence.
+    pub(crate) fn new(sequence: u64, index: usize) -> Self {
+        debug_assert!(index < ROWS_MAX);
+        Self(sequence << INDEX_BITS | index as u64)
+    }
+
+    /// The sequence of the record.
+    pub(crate) fn sequence(self) -> u64 {
+        self.0 >> INDEX_BITS
+    }
 }
 
 /// The situation that found an event.
@@ -75,12 +100,20 @@ pub(crate) struct Veil {
 
 impl Published {
     pub(crate) fn new(event: Event, body: Body, live: Option<Live>) -> Self {
-        Self { event: Arc::new(event), body: Arc::new(body), live, origin: None, is_taken: OnceLock::new() }
+        let (event, body) = (Arc::new(event), Arc::new(body));
+        Self { event, body, live, origin: None, place: None, is_taken: OnceLock::new() }
+    }
+
+    /// The event as the stream of events has it. It is taken, and of two live ones of an object that with the later place is the newer.
+    pub(crate) fn placed(self, place: StreamPlace) -> Self {
+        let live = self.live.map(|live| Live { sequence: place.0, ..live });
+        Self { live, place: Some(place), is_taken: OnceLock::from(true), ..self }
     }
 
     /// A live event that was published before the broker began.
     pub(crate) fn again(event: Event, body: Arc<Body>, live: Live) -> Self {
-        Self { event: Arc::new(event), body, live: Some(live), origin: None, is_taken: OnceLock::from(true) }
+        let (event, live) = (Arc::new(event), Some(live));
+        Self { event, body, live, origin: None, place: None, is_taken: OnceLock::from(true) }
     }
 
     /// The event as a finding of a situation.

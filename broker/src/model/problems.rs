@@ -235,6 +235,14 @@ pub(crate) static LATE: ProblemKind = ProblemKind {
     cure: "Give it more time, or let it be coarser with `coarsest`.",
     members: "`Retry-After: 1`",
 };
+pub(crate) static ELSEWHERE: ProblemKind = ProblemKind {
+    code: "elsewhere",
+    title: "another broker serves the client",
+    status: 307,
+    cause: "The cluster has several active brokers, each with the clients of its partition, and this client is in another one's.",
+    cure: "Follow `Location`, with the token in a header. A page cannot follow with a WebSocket: it asks [`GET /v1/cluster?client=`](operate.md#brokers-of-a-cluster) first.",
+    members: "`Location`",
+};
 pub(crate) static STORAGE: ProblemKind = ProblemKind {
     code: "storage",
     title: "not on disk",
@@ -291,7 +299,8 @@ mod tests {
     use crate::model::error::ApiError;
 
     /// All kinds of problems, in the order of their status.
-    const PROBLEMS: [&ProblemKind; 29] = [
+    const PROBLEMS: [&ProblemKind; 30] = [
+        &ELSEWHERE,
         &MALFORMED_JSON,
         &INVALID_DOCUMENT,
         &BAD_REQUEST,
@@ -364,6 +373,7 @@ mod tests {
             ApiError::NoStreets,
             ApiError::NoRoute(text()),
             ApiError::Late,
+            ApiError::Elsewhere { url: text() },
         ]
     }
 
@@ -404,6 +414,7 @@ mod tests {
             ApiError::NoStreets => 31,
             ApiError::NoRoute(_) => 32,
             ApiError::Late => 33,
+            ApiError::Elsewhere { .. } => 34,
         }
     }
 

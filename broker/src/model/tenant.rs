@@ -52,10 +52,15 @@ pub(crate) fn mark(event: &mut Event, tenant: &str) {
 
 /// Name of an event's tenant.
 pub(crate) fn of(event: &Event) -> &str {
+    marked(event).unwrap_or_default()
+}
+
+/// Name of an event's tenant, if it says whose it is.
+pub(crate) fn marked(event: &Event) -> Option<&str> {
     let own = event.attributes.iter().rev().find(|attribute| attribute.name.as_str() == ATTRIBUTE);
     match own.map(|attribute| &attribute.value) {
-        Some(Value::Scalar(Scalar::Text(tenant))) => tenant.as_str(),
-        Some(Value::Scalar(_) | Value::Array(_)) | None => "",
+        Some(Value::Scalar(Scalar::Text(tenant))) => Some(tenant.as_str()),
+        Some(Value::Scalar(_) | Value::Array(_)) | None => None,
     }
 }
 

@@ -4,6 +4,7 @@ mod accept;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
 mod heads;
+mod reading;
 mod recovery;
 mod resources;
 mod stage;
@@ -117,8 +118,8 @@ pub async fn run_with(
     let deadline = Instant::now() + grace;
     let mut beside = Vec::new();
     let ended = match served {
-        Ok(Some(TakenUp { app, threads, courier, finding, owning, ownership })) => {
-            beside.extend(courier.into_iter().chain(finding).chain(owning));
+        Ok(Some(TakenUp { app, threads, courier, finding, owning, ownership, streaming })) => {
+            beside.extend(courier.into_iter().chain(finding).chain(owning).chain(streaming));
             drain(&app).await;
             let joined = join(&app, threads).await;
             let lost = ownership.filter(|ownership| ownership.lost.is_cancelled());

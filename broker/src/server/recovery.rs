@@ -13,8 +13,10 @@ use tokio::task::JoinHandle as Task;
 use tokio_util::sync::CancellationToken;
 
 use super::Resources;
+use super::reading::read;
 use super::stage::{Stage, Tell};
 use crate::config::{self, Config};
+use crate::event_stream::{EventStream, Reader};
 use crate::http::App;
 use crate::ingest::feature::FeatureReader;
 use crate::ledger::{self, Ownership};
@@ -50,6 +52,8 @@ pub(super) struct TakenUp {
     /// What appends to the ledger of a cluster, likewise, and whether this broker may.
     pub(super) owning: Option<Task<()>>,
     pub(super) ownership: Option<Arc<Ownership>>,
+    /// What appends to the cluster's stream of events and reads it, likewise.
+    pub(super) streaming: Vec<Task<()>>,
 }
 
 impl Recovery {
@@ -84,7 +88,7 @@ impl Recovery {
         let features = FeatureReader::new(World::from(config.server.world), &config.limits, rand::random())
             .with_zones(authenticator.zones())
             .within(&shared.quotas.live_events, &shared.budget, engines.count());
-        let (mut owning, mut ownership) = (None, None);
+        let (mut owning, mut ownership, mut events) = (None, None, None);
         let (store, recovered) = if config.cluster.is_set() {
             self.note(STANDBY, 0, 0);
             (self.tell)(Stage::Standby { name: &config.cluster.name });
@@ -93,6 +97,7 @@ impl Recovery {
             let followed = Handle::current().block_on(ledger::follow(config, shutdown, note))?;
             let Some((mut owner, replica)) = followed else { return Ok(None) };
             let owned = owner.ownership();
+            events = owner.events();
             let rows = owner.rows().context("the ledger has one store")?;
             owning = Some(tokio::spawn(owner.run(ending.ended.clone())));
             let (store, recovered) = self.opened(&config.store.data, Instant::now(), |tell| {
@@ -127,6 +132,9 @@ impl Recovery {
             Restored::read(recovered, config, &features, streets.as_deref(), shared.metrics.started)?;
         let situations = std::mem::take(&mut restored.situations);
         let routed = std::mem::take(&mut restored.routed);
+        let from = restored.stream_from(engines.count());
+        shared.stream = events.as_ref().map(|_| EventStream::new(rand::random()));
+        let stream = shared.stream.clone();
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
         let wayfinder = shared.wayfinder.clone();
         let finding = wayfinder.map(|wayfinder| wayfinder.run(shards.tell_routes(), ending.ended.clone()));
@@ -143,13 +151,26 @@ impl Recovery {
             ending,
         );
         app.situations.restore(situations);
+        let mut streaming = Vec::new();
+        if let (Some(stream), Some(events), Some(ownership)) = (stream, events, &ownership) {
+            streaming
+                .push(tokio::spawn(Arc::clone(&stream).append_to(Arc::clone(&events), ending.ended.clone())));
+            streaming.push(tokio::spawn(Arc::clone(&ownership.seen).watch(ending.ended.clone())));
+            let reader = Reader::new(stream, events, from);
+            streaming.push(tokio::spawn(read(
+                reader,
+                Arc::clone(&app),
+                Arc::clone(ownership),
+                ending.ended.clone(),
+            )));
+        }
         let watching = Arc::clone(&app);
         app.tasks.spawn(async move {
             for tenant in routed {
                 watching.watch_slow_streets(&tenant).await;
             }
         });
-        Ok(Some(TakenUp { app, threads, courier, finding, owning, ownership }))
+        Ok(Some(TakenUp { app, threads, courier, finding, owning, ownership, streaming }))
     }
 
     fn open(&self, settings: &config::Store, world: config::WorldName) -> anyhow::Result<(Store, Recovered)> {

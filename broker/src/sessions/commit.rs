@@ -11,12 +11,12 @@ use super::{Installed, Sessions, recovery};
 use crate::model::clock;
 use crate::model::completion::CompletionGuard;
 use crate::model::error::{self, ApiError};
-use crate::model::event::{Body, Live, Published};
+use crate::model::event::{Body, Live, Published, StreamPlace};
 use crate::model::lease::Lease;
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
 use crate::model::warning;
 use crate::outbox::Outbox;
-use crate::store::{Accepted, Batch, Shortage, Store, StoreError, StoredSession};
+use crate::store::{Accepted, Batch, Shortage, Store, StoreError, StoredFrontier, StoredSession};
 
 /// Where batches go. The one there is is [`Store`]; tests have others, which fail when they are told to.
 pub(crate) trait Disk: Send {
@@ -125,6 +125,8 @@ pub(super) struct CommitBuffer {
     waiting: Vec<Waiting>,
     /// Clients whose session's record has to be written anew.
     sessions: Vec<u32>,
+    /// How far the stream of events was read, where that is not in the batch yet.
+    frontier: Option<StreamPlace>,
     /// Live events that were replaced or have ended since the last commit: their records stay until the batch is on disk. What
     /// is on disk of this shard is of a time when they were live, and after a crash its exits tell them.
     ended: Vec<Arc<Published>>,
@@ -216,6 +218,7 @@ impl CommitBuffer {
             delay,
             waiting: Vec::new(),
             sessions: Vec::new(),
+            frontier: None,
             ended: Vec::new(),
             objects: Vec::new(),
             lives: Vec::new(),
@@ -314,6 +317,14 @@ impl CommitBuffer {
         });
     }
 
+    /// Notes how far the shard has read the stream of events.
+    fn came_to(&mut self, place: StreamPlace) {
+        if self.disk.is_some() {
+            self.frontier = Some(place);
+            self.put_off();
+        }
+    }
+
     /// Notes that the batch says something of an object. Its live event is written along: without it the one before it
     /// would be live again after a crash, and come again. The shard that writes all live events may not have come to it yet.
     pub(super) fn concern(&mut self, object: &Arc<str>) {
@@ -370,7 +381,7 @@ impl CommitBuffer {
 
     /// Whether all that has to be on disk is.
     fn has_nothing(&self) -> bool {
-        self.batch.is_empty() && self.sessions.is_empty()
+        self.batch.is_empty() && self.sessions.is_empty() && self.frontier.is_none()
     }
 
     fn is_ripe(&self, now: Instant) -> bool {
@@ -427,6 +438,24 @@ impl Sessions {
         self.ledger.is_due = true;
     }
 
+    /// Whether the effects of an event of the stream are in what this shard has.
+    pub(crate) fn has_had(&self, place: Option<StreamPlace>) -> bool {
+        place.is_some() && place <= self.frontier
+    }
+
+    /// Where the shard goes on reading the stream.
+    pub(crate) fn begin_behind(&mut self, frontier: Option<StreamPlace>) {
+        self.frontier = frontier;
+    }
+
+    /// Notes that all effects of an event are in the batch, and those of all before it.
+    pub(crate) fn came_to(&mut self, place: Option<StreamPlace>) {
+        if let Some(place) = place {
+            self.frontier = Some(place);
+            self.ledger.came_to(place);
+        }
+    }
+
     /// Says in the batch what the time is by what is believed: the next start holds the clock against it.
     fn date_batch(&mut self) {
         self.ledger.batch.date(self.timeline.believed_ms(clock::unix_ms()));
@@ -435,6 +464,11 @@ impl Sessions {
 
     fn commit(&mut self) {
         self.record_sessions();
+        if let Some(place) = self.ledger.frontier.take() {
+            let shards = u32::try_from(self.shards_count).unwrap_or(u32::MAX);
+            let shard = u32::try_from(self.shard).unwrap_or(u32::MAX);
+            self.ledger.batch.put_frontier(shard, &StoredFrontier { place, shards });
+        }
         if !self.ledger.batch.is_empty() {
             self.date_batch();
         }

@@ -101,7 +101,7 @@ impl Broker {
     }
 
     fn revoke(&mut self, id: &str, committed: &[usize]) {
-        self.running.shards.iter_mut().for_each(|shard| assert!(shard.revoke(id, None)));
+        self.running.shards.iter_mut().for_each(|shard| assert!(shard.revoke(id, None, None)));
         self.commit(committed);
     }
 

@@ -41,13 +41,14 @@ use wire::Fault;
 use crate::admission::EngineTime;
 use crate::budget::{self, Account, Budget, Kind};
 use crate::config::{self, InaccurateFixes, Limits};
+use crate::event_stream::EventStream;
 use crate::ingest::Confinement;
 use crate::limits::{ClientLimit, ClientPermit, Quotas};
 use crate::metrics::Metrics;
 use crate::model::clock::{self, Timeline};
 use crate::model::delivery::OverflowName;
 use crate::model::error::ApiError;
-use crate::model::event::Published;
+use crate::model::event::{Published, StreamPlace};
 use crate::model::record::DroppedLives;
 use crate::model::sent_offsets::SentOffsets;
 use crate::model::tenant;
@@ -137,6 +138,8 @@ pub(crate) struct Sessions {
     ledger: CommitBuffer,
     /// Whether this shard writes the live events, which all of them have, and takes their records away.
     writes_live: bool,
+    /// How far this shard has read the stream of events, in a cluster that has one.
+    frontier: Option<StreamPlace>,
     /// Names this shard among all.
     place: Box<str>,
     /// How far another run had got with the findings of each situation, by its version, until this run is past that.
@@ -173,8 +176,9 @@ pub(crate) struct Sessions {
     wayfinder: Option<Arc<Wayfinder>>,
     /// Number of the last question to it.
     last_asked: u64,
-    /// The number of this shard.
+    /// The number of this shard, and how many there are.
     shard: usize,
+    shards_count: usize,
 }
 
 /// State that the sessions of all shards share.
@@ -190,6 +194,8 @@ pub(crate) struct Shared {
     pub(crate) dropped_lives: Arc<DroppedLives>,
     /// How many there are. Several commit apart.
     pub(crate) shards_count: usize,
+    /// The stream that events go through, in a cluster with several active brokers.
+    pub(crate) stream: Option<Arc<EventStream>>,
     /// Where events are traced.
     pub(crate) telemetry: Option<Arc<Telemetry>>,
     pub(crate) engine_time: Arc<EngineTime>,
@@ -215,6 +221,7 @@ impl Shared {
             health: Arc::default(),
             dropped_lives: Arc::default(),
             shards_count,
+            stream: None,
             telemetry: None,
             push: None,
             wayfinder: None,
@@ -449,6 +456,7 @@ impl Sessions {
             timeline: Timeline::after(None),
             doubtful: Vec::new(),
             writes_live: index == 0 && disk.is_some(),
+            frontier: None,
             place: findings::place(index, shards_count),
             dealt: HashMap::new(),
             unfinished: Unfinished::default(),
@@ -470,6 +478,7 @@ impl Sessions {
             wayfinder,
             last_asked: 0,
             shard: index,
+            shards_count,
         }
     }
 

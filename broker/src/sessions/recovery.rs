@@ -20,15 +20,15 @@ use crate::ingest::subscription::{Prepared, StoredSituation, SubscriptionReader,
 use crate::ingest::{Behalf, Confinement, Zones};
 use crate::model::clock::{self, Timeline};
 use crate::model::delivery::{Delivery, GapReason, OverflowName};
-use crate::model::event::{Body, Published};
+use crate::model::event::{Body, Published, StreamPlace};
 use crate::model::record::BodyId;
 use crate::model::tenant;
 use crate::outbox::Keep;
 use crate::push::PushSubscription;
 use crate::routing::Streets;
 use crate::store::{
-    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredDecisions, StoredPosition,
-    StoredSession, StoredStanding, StoredState,
+    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredDecisions, StoredFrontier,
+    StoredPosition, StoredSession, StoredStanding, StoredState,
 };
 
 /// The data that were found on disk, read and checked.
@@ -45,6 +45,8 @@ pub(crate) struct Restored {
     pub(crate) timeline: Option<Timeline>,
     /// By what clients are dealt out among shards.
     pub(crate) dealing: Option<u64>,
+    /// How far each shard had read the stream of events.
+    pub(crate) frontiers: Vec<(u32, StoredFrontier)>,
     /// The tenants of clients that have areas along routes.
     pub(crate) routed: BTreeSet<Box<str>>,
 }
@@ -196,8 +198,27 @@ impl Restored {
             findings,
             timeline: Some(timeline),
             dealing: Some(recovered.dealing),
+            frontiers: recovered.frontiers,
             routed,
         })
+    }
+}
+
+impl Restored {
+    /// How far a shard had read the stream of events; with another number of shards, the least that any had.
+    pub(crate) fn frontier_of(&self, shard: usize, count: usize) -> Option<StreamPlace> {
+        let is_same = |(_, frontier): &(u32, StoredFrontier)| frontier.shards as usize == count;
+        if !self.frontiers.iter().all(is_same) {
+            return self.frontiers.iter().map(|(_, frontier)| frontier.place).min();
+        }
+        let own = self.frontiers.iter().find(|(number, _)| *number as usize == shard);
+        own.map(|(_, frontier)| frontier.place)
+    }
+
+    /// The sequence of the first record of the stream of events that some shard has not read whole.
+    pub(crate) fn stream_from(&self, count: usize) -> u64 {
+        let least = (0..count).map(|shard| self.frontier_of(shard, count)).min().flatten();
+        least.map_or(1, StreamPlace::sequence)
     }
 }
 

@@ -13,7 +13,7 @@ use super::Sessions;
 use super::fanout::Trigger;
 use crate::ingest::Confinement;
 use crate::model::delivery::{GapReason, Transition};
-use crate::model::event::{Body, Live, Published};
+use crate::model::event::{Body, Live, Published, StreamPlace};
 use crate::model::{clock, tenant};
 use crate::store::StoredLive;
 
@@ -128,6 +128,11 @@ impl Sessions {
             event: Arc::clone(&published.event),
             payload: Arc::clone(published),
         };
+        // Another shard had come to it before the broker began again; what it brought was told when this one took it up.
+        if published.place.is_some() && self.tracker.live_of(object).and_then(sequence_of) == Some(*sequence)
+        {
+            return;
+        }
         let before = self.current_body(object);
         let began = clock::now();
         self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
@@ -189,9 +194,19 @@ impl Sessions {
     ///
     /// Each shard writes that they are over, together with what it tells of that: after a crash in between all of them find
     /// them ended, and those that had not told it yet do.
-    pub(crate) fn revoke(&mut self, id: &str, confinement: Option<&Confinement>) -> bool {
+    pub(crate) fn revoke(
+        &mut self,
+        id: &str,
+        confinement: Option<&Confinement>,
+        place: Option<StreamPlace>,
+    ) -> bool {
+        if self.has_had(place) {
+            return false;
+        }
+        self.came_to(place);
         let live = self.tracker.live(id).map(|(_, published, _)| published);
         let ended: Vec<_> = live
+            .filter(|published| place.is_none() || published.place < place)
             .filter(|published| confinement.is_none_or(|confinement| confinement.holds(&published.event)))
             .map(Arc::clone)
             .collect();
@@ -268,4 +283,8 @@ impl Sessions {
     pub(super) fn takes_passing(&self, number: u32, published: &Published) -> bool {
         self.tracker.takes_passing(SubscriptionId(number), &published.event)
     }
+}
+
+fn sequence_of(published: &Arc<Published>) -> Option<u64> {
+    published.live.as_ref().map(|live| live.sequence)
 }

@@ -13,7 +13,7 @@ use crate::ingest::position::Track;
 use crate::ingest::subscription::Prepared;
 use crate::model::completion::CompletionGuard;
 use crate::model::error::ApiError;
-use crate::model::event::Published;
+use crate::model::event::{Published, StreamPlace};
 use crate::outbox::Outbox;
 use crate::push::PushSubscription;
 use crate::routing::{AreaHeld, AreaPlace, AreasAsked, RoutesFound};
@@ -92,10 +92,12 @@ pub(crate) enum Command {
     Detach { client: Arc<str>, connection: u64 },
     /// Everything of a client is gone.
     Forget { client: Arc<str>, reply: oneshot::Sender<Result<bool, ApiError>> },
-    /// End the live events of an id, of these those that a confinement holds for.
+    /// End the live events of an id, of these those that a confinement holds for; where it has a place in the stream of events, those that
+    /// came before.
     Revoke {
         id: Arc<str>,
         confinement: Option<Arc<Confinement>>,
+        place: Option<StreamPlace>,
         reply: oneshot::Sender<Result<bool, ApiError>>,
     },
     /// Hand out the events that may be of an id.

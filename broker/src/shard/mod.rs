@@ -19,16 +19,18 @@ use matcher::engine::Footprint;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::admission::{Backlog, Change, InFlightGuard, MoveTurn};
+use crate::admission::{Backlog, Change, MoveTurn};
 use crate::config;
 use crate::engines::{Engines, Made, Report};
+pub(crate) use crate::event_stream::Coming;
+use crate::event_stream::EventStream;
 use crate::ingest::Confinement;
 use crate::ingest::position::Move;
 use crate::limits::ClientLimit;
 use crate::model::aside::aside;
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
-use crate::model::event::Published;
+use crate::model::event::StreamPlace;
 use crate::routing::{RouteNews, TellRoutes};
 use crate::sessions::{
     Asked, Attached, Disk, Health, Heavy, Known, LivePage, LiveQuestion, Mover, Rank, Restored, Sessions,
@@ -41,15 +43,6 @@ use load::Load;
 pub(crate) use queue::Receiver;
 use queue::{Room, Sender, queue};
 pub(crate) use worker::Shard;
-
-/// An event that was taken and comes before the engines.
-pub(crate) struct Coming {
-    pub(crate) event: Published,
-    /// Dropped when the last shard has dealt the event out.
-    pub(crate) pass: Option<Arc<InFlightGuard>>,
-    /// Every shard then has something to settle of it, where there is one.
-    pub(crate) receipt: Option<Arc<Completion>>,
-}
 
 /// Handle to all shards; a clone bumps reference counts only.
 #[derive(Clone)]
@@ -73,6 +66,8 @@ pub(crate) struct Shards {
     client_limit: Arc<ClientLimit>,
     /// Whether the disk takes what it is given.
     health: Arc<Health>,
+    /// The stream that events go through before they come before the engines, in a cluster with several active brokers.
+    stream: Option<Arc<EventStream>>,
     /// The report of each engine.
     reports: Arc<[Report]>,
     /// Deals clients out. Keyed, so that nobody outside can overload one shard by choosing names.
@@ -154,6 +149,7 @@ impl Shards {
         hash: Dealing,
     ) -> (Self, Vec<(Shard, Receiver)>) {
         let count = engines.count();
+        let frontiers: Vec<_> = (0..count).map(|shard| restored.frontier_of(shard, count)).collect();
         let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for client in restored.clients {
             dealt[index_of(&hash, &client.name, count)].push(client);
@@ -169,6 +165,7 @@ impl Shards {
             has_store |= disk.is_some();
             let seed = hash.hash_one(index);
             let mut sessions = Sessions::new(engine, config, shared, disk, index, seed);
+            sessions.begin_behind(frontiers[index]);
             let clients = std::mem::take(&mut dealt[index]);
             sessions.restore(clients, &restored.live, &restored.findings, restored.timeline);
             let load = Arc::new(Load::new(shared.metrics.started));
@@ -185,7 +182,7 @@ impl Shards {
             senders.push(sender);
             reports.push(report);
         }
-        let wait = Duration::from_millis(config.queue.wait_ms);
+        let (wait, stream) = (Duration::from_millis(config.queue.wait_ms), shared.stream.clone());
         let (senders, loads, reports) = (senders.into(), loads.into(), reports.into());
         let (client_limit, health) = (Arc::clone(&shared.client_limit), Arc::clone(&shared.health));
         let (order, heavy) = (Arc::default(), Arc::clone(&shared.heavy));
@@ -200,6 +197,7 @@ impl Shards {
                 order,
                 client_limit,
                 health,
+                stream,
                 reports,
                 hash,
             },
@@ -268,15 +266,30 @@ impl Shards {
         index_of(&self.hash, client, self.senders.len())
     }
 
+    /// Takes events: they go into every queue, or first through the stream of the cluster where there is one. After a refusal `events` holds
+    /// the events that were refused.
+    pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
+        match &self.stream {
+            Some(stream) => {
+                self.health.check()?;
+                stream.publish(events)
+            }
+            None => self.put(events).await.map(drop),
+        }
+    }
+
     /// Puts events into every queue, as many at a time as a queue holds and the disk has room for, each time all of them or none: room is
     /// found everywhere first. After a refusal `events` holds the events that were refused.
-    pub(crate) async fn publish(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
+    pub(crate) async fn take(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
         self.put(events).await.map(drop)
     }
 
     /// Publishes events as [`publish`](Self::publish) does, for a caller that would do the engines' work itself. Returns
     /// whether the work is little enough for that: it then waits for [`run_inline`](Self::run_inline).
     pub(crate) async fn publish_inline(&self, events: &mut Vec<Coming>) -> Result<bool, ApiError> {
+        if self.stream.is_some() {
+            return self.publish(events).await.map(|()| false);
+        }
         let is_little = self.is_little(events);
         let mut rooms = self.put(events).await?;
         if is_little && let Some(last) = rooms.pop() {
@@ -412,10 +425,23 @@ impl Shards {
         confinement: Option<&Arc<Confinement>>,
     ) -> Result<bool, ApiError> {
         self.health.check_removal()?;
+        match &self.stream {
+            Some(stream) => stream.revoke(id, confinement).await,
+            None => self.revoke_at(id, confinement, None).await,
+        }
+    }
+
+    /// Ends live events as [`revoke`](Self::revoke) does, of a stream those before a place.
+    pub(crate) async fn revoke_at(
+        &self,
+        id: &Arc<str>,
+        confinement: Option<&Arc<Confinement>>,
+        place: Option<StreamPlace>,
+    ) -> Result<bool, ApiError> {
         let mut found = false;
         let revoke = |reply| {
             let (id, confinement) = (Arc::clone(id), confinement.cloned());
-            Command::Revoke { id, confinement, reply }
+            Command::Revoke { id, confinement, place, reply }
         };
         for one in self.ask_all(revoke).await? {
             found |= one?;

@@ -128,6 +128,9 @@ impl Shard {
         let mut ended = None;
         for command in commands.drain(..) {
             if let Command::Match { event, pass, ticket } = command {
+                if self.sessions.has_had(event.place) {
+                    continue;
+                }
                 events.push(Matching { published: event, _pass: pass, ticket });
                 ended = None;
                 continue;
@@ -252,7 +255,9 @@ impl Shard {
 
     /// Matches events that came in a row, alarms first: the recipient of an alarm has it before the others are looked at.
     fn match_run(&mut self, events: &mut Vec<Matching>) {
-        let alarms = put_alarms_first(events);
+        // Of a stream what is stored is what came before a place.
+        let is_in_order = events.iter().any(|matching| matching.published.place.is_some());
+        let alarms = if is_in_order { 0 } else { put_alarms_first(events) };
         if alarms > 0 && alarms < events.len() {
             self.match_events(&mut events.drain(..alarms).collect());
             self.sessions.commit_and_release();
@@ -285,6 +290,7 @@ impl Shard {
                         continue;
                     }
                     self.sessions.deliver(index, &matching.published);
+                    self.sessions.came_to(matching.published.place);
                     self.sessions.commit_when_full();
                 }
                 Ok(())
@@ -412,8 +418,8 @@ impl Shard {
                 sessions.paid_by(Payer::Name(client));
                 sessions.answer(Answer::Done(reply, done));
             }
-            Command::Revoke { id, confinement, reply } => {
-                let done = sessions.revoke(&id, confinement.as_deref());
+            Command::Revoke { id, confinement, place, reply } => {
+                let done = sessions.revoke(&id, confinement.as_deref(), place);
                 sessions.answer(Answer::Done(reply, done));
             }
             Command::Remembered { id, payer, reply } => {

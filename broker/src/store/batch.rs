@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::keys::{self, Table};
 use super::records::{
-    BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredDecisions, StoredLive, StoredMatch,
-    StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, seal,
+    BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredDecisions, StoredFrontier,
+    StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, seal,
 };
 use crate::model::delivery::SubscriptionIds;
 use crate::model::record::{BodyId, StoredBody};
@@ -206,6 +206,11 @@ impl Batch {
     /// How far a session has come; the last one wins.
     pub(crate) fn put_session(&mut self, client: &str, session: &StoredSession) {
         self.put(Table::Sessions, &keys::of_client(client), session);
+    }
+
+    /// How far a shard has read the stream of events; the last one wins.
+    pub(crate) fn put_frontier(&mut self, shard: u32, frontier: &StoredFrontier) {
+        self.put(Table::Frontiers, &shard.to_be_bytes(), frontier);
     }
 
     /// Removes everything of a client.

@@ -4,7 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use redb::{Database, ReadTransaction, ReadableDatabase as _, TableDefinition, WriteTransaction};
+use redb::{
+    Database, ReadTransaction, ReadableDatabase as _, TableDefinition, TableHandle as _, WriteTransaction,
+};
 
 use super::batch::Batch;
 use super::error::StoreError;
@@ -145,7 +147,7 @@ impl Meta {
     }
 }
 
-/// Makes a file of the version before one of this version.
+/// Makes a file of the version before one of this version, and adds the table of frontiers, which this version has for clusters alone.
 pub(super) fn upgrade(database: &Database, path: &Path) -> Result<(), StoreError> {
     let is_older = || {
         let txn = database.begin_read()?;
@@ -155,6 +157,20 @@ pub(super) fn upgrade(database: &Database, path: &Path) -> Result<(), StoreError
         let meta = txn.open_table(META)?;
         Ok(meta.get("format")?.is_some_and(|format| format.value() == FORMAT_BEFORE))
     };
+    let lacks_frontiers = || {
+        let txn = database.begin_read()?;
+        let mut tables = txn.list_tables()?.peekable();
+        let is_new = tables.peek().is_none();
+        Ok::<_, redb::Error>(!is_new && tables.all(|table| table.name() != Table::Frontiers.name()))
+    };
+    if lacks_frontiers().map_err(|error| StoreError::of("read", path, error))? {
+        let add = || {
+            let txn = begin(database)?;
+            txn.open_table(Table::Frontiers.rows())?;
+            Ok::<_, redb::Error>(txn.commit()?)
+        };
+        add().map_err(|error| StoreError::of("write", path, error))?;
+    }
     let upgrade = || {
         let txn = begin(database)?;
         txn.open_table(Table::States.rows())?;

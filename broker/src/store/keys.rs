@@ -29,10 +29,12 @@ pub(super) enum Table {
     Push = 8,
     /// client 0x00 subscription -> state of a situation; with 0x00 behind it: what it did since
     States = 9,
+    /// shard -> how far it has read the stream of events
+    Frontiers = 10,
 }
 
 impl Table {
-    pub(super) const ALL: [Self; 10] = [
+    pub(super) const ALL: [Self; 11] = [
         Self::Subscriptions,
         Self::Positions,
         Self::Sessions,
@@ -43,6 +45,7 @@ impl Table {
         Self::Wipe,
         Self::Push,
         Self::States,
+        Self::Frontiers,
     ];
     /// Tables whose keys begin with a client's name. The table of kept matches, which has changes of its own, is not among
     /// them.
@@ -69,6 +72,7 @@ impl Table {
             Self::Wipe => "wipe",
             Self::Push => "push",
             Self::States => "states",
+            Self::Frontiers => "frontiers",
         }
     }
 }
@@ -88,6 +92,11 @@ pub(super) fn within(client: &str, name: &[u8]) -> Vec<u8> {
     key.push(0);
     key.extend_from_slice(name);
     key
+}
+
+/// The shard in the key of a frontier.
+pub(super) fn shard_of(key: &[u8]) -> Option<u32> {
+    Some(u32::from_be_bytes(key.try_into().ok()?))
 }
 
 /// Key of what a situation did with deliveries that may come again.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::Table;
 use crate::model::delivery::{SubscriptionIds, Transition};
+use crate::model::event::StreamPlace;
 use crate::model::record::BodyId;
 
 /// A client's position.
@@ -33,6 +34,15 @@ impl StoredSession {
     pub(crate) fn new_epoch() -> Arc<str> {
         format!("{:016x}", rand::random::<u64>()).into()
     }
+}
+
+/// How far a shard has read the stream of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredFrontier {
+    /// The last event whose effects are in what is stored.
+    pub(crate) place: StreamPlace,
+    /// How many shards there are: with another number of them, clients are dealt out otherwise.
+    pub(crate) shards: u32,
 }
 
 /// A client's push subscription.

@@ -14,8 +14,8 @@ use super::format::{LOG, LogRow, Meta};
 use super::kept::read_row;
 use super::keys::{self, NO_KEY, Table};
 use super::records::{
-    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredDecisions, StoredLive, StoredMatch,
-    StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, unseal,
+    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredDecisions, StoredFrontier, StoredLive,
+    StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, unseal,
 };
 use super::window::{Changes, Point, Window};
 use crate::model::delivery::SubscriptionIds;
@@ -33,6 +33,8 @@ pub(crate) struct Recovered {
     pub(crate) latest_ms: Option<u64>,
     /// By what clients are dealt out among shards.
     pub(crate) dealing: u64,
+    /// How far each shard has read the stream of events of the cluster.
+    pub(crate) frontiers: Vec<(u32, StoredFrontier)>,
     /// Whether something of a deleted client is still in the file.
     pub(super) owes_wipe: bool,
 }
@@ -96,6 +98,7 @@ pub(super) struct Contents {
     pub(super) references: Bodies,
     latest_ms: Option<u64>,
     dealing: u64,
+    frontiers: Vec<(u32, StoredFrontier)>,
     owes_wipe: bool,
     ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     /// Names of the last kept match, as they are written and as they were read.
@@ -342,6 +345,10 @@ impl Contents {
                 self.bodies.insert(BodyId(id), (text.into(), received_ms));
                 self.log.next_body = self.log.next_body.max(id + 1);
             }
+            Table::Frontiers => {
+                let shard = keys::shard_of(key).ok_or(NO_KEY)?;
+                self.frontiers.push((shard, unseal(table, key, value)?));
+            }
             Table::Wipe => {
                 unseal::<()>(table, key, value)?;
                 self.owes_wipe = true;
@@ -407,7 +414,7 @@ impl Contents {
     /// The newest of the live events of an object is live. Older ones are nothing special: the record of one goes when the
     /// last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
-        let Self { clients, live, bodies, latest_ms, dealing, owes_wipe, .. } = self;
+        let Self { clients, live, bodies, latest_ms, dealing, frontiers, owes_wipe, .. } = self;
         let handle = |(id, (text, received_ms))| {
             let stored = StoredBody::new(id, true, dropped);
             (id, RecoveredBody { text, received_ms, stored })
@@ -439,13 +446,15 @@ impl Contents {
         live.sort_unstable_by_key(|one| one.live.sequence);
         overtaken.sort_unstable_by_key(|one| one.live.sequence);
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
-        (Recovered { clients, live, overtaken, latest_ms, dealing, owes_wipe }, cleanup)
+        (Recovered { clients, live, overtaken, latest_ms, dealing, frontiers, owes_wipe }, cleanup)
     }
 }
 
 impl Recovered {
-    /// Gives all sessions new epochs, and says what of it has to be written.
+    /// Gives all sessions new epochs, and says what of it has to be written. The stream of events is read from its beginning, for nobody knows
+    /// any more what of it was read.
     pub(super) fn begin_epochs(&mut self) -> Batch {
+        self.frontiers.clear();
         begin_epochs(self.clients.iter_mut().map(|client| (&*client.name, client.session.as_mut())))
     }
 }
@@ -521,7 +530,8 @@ fn say(table: Table, key: &[u8], what: &str) -> String {
         | Table::Live
         | Table::Wipe
         | Table::Push
-        | Table::States => {
+        | Table::States
+        | Table::Frontiers => {
             format!("{:?}", String::from_utf8_lossy(key))
         }
     };
@@ -540,6 +550,7 @@ pub(super) fn body_of(table: Table, key: &[u8], value: &[u8]) -> Result<Option<u
         | Table::Bodies
         | Table::Wipe
         | Table::Push
-        | Table::States => Ok(None),
+        | Table::States
+        | Table::Frontiers => Ok(None),
     }
 }

@@ -415,8 +415,14 @@ pub struct Cluster {
     /// Its name; absent for a broker in no cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+    /// How many partitions its clients are in, each with an active broker; absent where one broker serves all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partitions: Option<u32>,
     /// The members that said in the last seconds that they are there, by name.
     pub members: Vec<ClusterMember>,
+    /// Where the client is served that was asked for; absent where none was, and while no broker serves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client_url: Option<String>,
 }
 
 /// A broker of a cluster.
@@ -430,6 +436,9 @@ pub struct ClusterMember {
     pub url: Option<String>,
     /// Its role.
     pub role: ClusterRole,
+    /// Its partition, from 1 on; absent where one broker serves all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<u32>,
 }
 
 /// The role of a broker in a cluster.
@@ -437,7 +446,7 @@ pub struct ClusterMember {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ClusterRole {
-    /// It serves all clients.
+    /// It serves all clients, or those of its partition.
     Active,
     /// It follows the active one, and takes over when that is gone.
     Standby,

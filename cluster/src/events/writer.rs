@@ -142,7 +142,8 @@ impl Writer {
     ///
     /// # Errors
     /// Any [`PushError`].
-    pub fn push(&mut self, now: Duration, publish: u64, event: Bytes) -> Result<(), PushError> {
+    pub fn push(&mut self, now: Duration, publish: u64, event: impl Into<Bytes>) -> Result<(), PushError> {
+        let event = event.into();
         self.check(now, [event.len()])?;
         self.take(publish, event);
         Ok(())

@@ -22,6 +22,16 @@ pub struct Member {
     pub url: String,
     /// It is about to end, and appends nothing any more.
     pub is_leaving: bool,
+    /// The partition whose ledger it follows, from 1 on.
+    #[serde(default = "first")]
+    pub partition: u32,
+    /// Whether it is the owner of that ledger, as far as it knows.
+    #[serde(default)]
+    pub is_owner: bool,
+}
+
+fn first() -> u32 {
+    1
 }
 
 /// The members that a bucket has.

@@ -2,6 +2,7 @@
 
 mod partitions;
 mod power_loss;
+mod several_active;
 mod sites;
 mod stops;
 

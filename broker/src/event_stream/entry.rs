@@ -1,0 +1,83 @@
+//! What one broker tells the others, as the stream of events has it.
+
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::clock;
+use crate::model::event::Published;
+use crate::model::tenant;
+
+/// One element of a record.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry<'a> {
+    /// Counts what its broker appends, so that this broker knows its own again.
+    pub(crate) number: u64,
+    #[serde(borrow)]
+    pub(crate) kind: EntryKind<'a>,
+}
+
+/// What it is.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum EntryKind<'a> {
+    /// An event that was accepted.
+    #[serde(borrow)]
+    Event(Accepted<'a>),
+    /// The live events of an id end, of these those that a confinement holds for.
+    Revocation { id: &'a str, confinement: Option<&'a str> },
+}
+
+/// An event that was accepted.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Accepted<'a> {
+    /// When, in Unix milliseconds.
+    pub(crate) received_ms: u64,
+    /// Its tenant, where there are tenants.
+    pub(crate) tenant: Option<&'a str>,
+    /// Its text, as it is stored.
+    pub(crate) text: &'a str,
+    /// Where it stays live: object, id, and how long, in milliseconds.
+    pub(crate) life: Option<(&'a str, &'a str, u64)>,
+}
+
+impl Entry<'_> {
+    /// Writes an event.
+    pub(super) fn of(number: u64, published: &Published) -> Vec<u8> {
+        let text = published.body.stored_text();
+        let ttl_ms = |expires: Instant| {
+            let left = expires.saturating_duration_since(clock::now());
+            u64::try_from(left.as_millis()).unwrap_or(u64::MAX)
+        };
+        let life = published.live.as_ref().map(|live| (&*live.object, &*live.id, ttl_ms(live.expires)));
+        let accepted = Accepted {
+            received_ms: published.body.arrived_ms(),
+            tenant: tenant::marked(&published.event),
+            text: &text,
+            life,
+        };
+        Entry { number, kind: EntryKind::Event(accepted) }.bytes()
+    }
+
+    pub(super) fn bytes(&self) -> Vec<u8> {
+        postcard::to_stdvec(self).expect("all lengths are known")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_read_as_they_were_written() {
+        let life = Some(("key:bus", "7", 60_000));
+        let accepted = Accepted { received_ms: 1, tenant: Some(""), text: "{}", life };
+        let kinds = [
+            EntryKind::Event(accepted),
+            EntryKind::Revocation { id: "7", confinement: Some(r#"{"where":"kind = 'a'"}"#) },
+        ];
+        for kind in kinds {
+            let entry = Entry { number: 300, kind };
+            assert_eq!(postcard::from_bytes::<Entry<'_>>(&entry.bytes()).unwrap(), entry);
+        }
+    }
+}

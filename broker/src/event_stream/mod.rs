@@ -1,0 +1,144 @@
+//! The stream of events of a cluster with several active brokers: what any of them accepts, all of them match, in one order.
+//!
+//! A broker appends what it accepts ([`appending`]) and reads all that was appended, its own included ([`reading`]). It answers a publish
+//! when it has read the event back: a majority of the servers has it by then, and whatever is sent to this broker afterwards stands behind it in
+//! the queues of the engines. A broker that reads a move before it answers it has the move in force for all events that are appended
+//! afterwards, for it reads the whole stream: no marker is needed.
+
+mod appending;
+mod entry;
+mod reading;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cluster::events::{PushError, Timing, Writer};
+use cluster::record::Incarnation;
+use tokio::sync::{Notify, oneshot};
+
+use crate::admission::InFlightGuard;
+use crate::ingest::Confinement;
+use crate::model::completion::{Completion, CompletionGuard};
+use crate::model::error::ApiError;
+use crate::model::event::Published;
+pub(crate) use entry::Accepted;
+use entry::{Entry, EntryKind};
+pub(crate) use reading::{Reader, Sink};
+
+/// An event that was taken and comes before the engines.
+pub(crate) struct Coming {
+    pub(crate) event: Published,
+    /// Dropped when the last shard has dealt the event out.
+    pub(crate) pass: Option<Arc<InFlightGuard>>,
+    /// Every shard then has something to settle of it, where there is one.
+    pub(crate) receipt: Option<Arc<Completion>>,
+}
+
+/// The stream, for a broker that appends to it.
+pub(crate) struct EventStream {
+    incarnation: Incarnation,
+    begun: Instant,
+    /// A std mutex: held for a few pushes, never over an await.
+    state: Mutex<State>,
+    /// Rung when there is something to append.
+    pushed: Notify,
+}
+
+struct State {
+    writer: Writer,
+    /// The number of the last entry.
+    last: u64,
+    /// Entries of this broker that it has not read back.
+    waiting: HashMap<u64, Waiting>,
+}
+
+/// An entry of this broker that it has not read back.
+enum Waiting {
+    Event { event: Published, pass: Option<Arc<InFlightGuard>>, ticket: Option<CompletionGuard> },
+    Revocation(oneshot::Sender<Result<bool, ApiError>>),
+}
+
+impl EventStream {
+    /// The stream for a process: no two have the same nonce.
+    pub(crate) fn new(nonce: u64) -> Arc<Self> {
+        let incarnation = Incarnation { term: 0, nonce };
+        let writer = Writer::new(incarnation, Timing::default());
+        let state = State { writer, last: 0, waiting: HashMap::new() };
+        Arc::new(Self { incarnation, begun: Instant::now(), state: Mutex::new(state), pushed: Notify::new() })
+    }
+
+    /// Takes events to be appended, all of them or none. Each receipt has one ticket for each event, which is settled when the event is in the
+    /// queues of this broker's engines.
+    pub(crate) fn publish(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
+        let mut state = self.state();
+        let first = state.last + 1;
+        let entries: Vec<_> =
+            (first..).zip(&*events).map(|(number, coming)| Entry::of(number, &coming.event)).collect();
+        let now = self.begun.elapsed();
+        state.writer.check(now, entries.iter().map(Vec::len)).map_err(|error| refused(&error))?;
+        for (Coming { event, pass, receipt }, entry) in events.drain(..).zip(entries) {
+            let ticket = receipt.as_ref().map(Completion::ticket);
+            state.push(now, entry, Waiting::Event { event, pass, ticket })?;
+        }
+        drop(state);
+        self.pushed.notify_one();
+        Ok(())
+    }
+
+    /// Ends the live events of an id at all brokers, of these those that a confinement holds for; says whether there was one.
+    pub(crate) async fn revoke(
+        &self,
+        id: &str,
+        confinement: Option<&Arc<Confinement>>,
+    ) -> Result<bool, ApiError> {
+        let (reply, answer) = oneshot::channel();
+        {
+            let mut state = self.state();
+            let confinement = confinement.map(|confinement| confinement.text());
+            let kind = EntryKind::Revocation { id, confinement };
+            let entry = Entry { number: state.last + 1, kind }.bytes();
+            state.push(self.begun.elapsed(), entry, Waiting::Revocation(reply))?;
+        }
+        self.pushed.notify_one();
+        answer.await.map_err(|_| ApiError::Stopping)?
+    }
+
+    /// A panic under the lock is impossible but for memory running out.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes the next entry, whose number is the one behind the last.
+    fn push(&mut self, now: Duration, entry: Vec<u8>, waiting: Waiting) -> Result<(), ApiError> {
+        let number = self.last + 1;
+        self.writer.push(now, number, entry).map_err(|error| refused(&error))?;
+        self.last = number;
+        self.waiting.insert(number, waiting);
+        Ok(())
+    }
+}
+
+impl Waiting {
+    /// It is not in the stream, or nobody knows whether it is.
+    fn refuse(self, refusal: ApiError) {
+        match self {
+            Self::Event { ticket: Some(ticket), .. } => ticket.settle(Err(refusal)),
+            Self::Event { ticket: None, .. } => {}
+            // The asker may be gone.
+            Self::Revocation(reply) => drop(reply.send(Err(refusal))),
+        }
+    }
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EventStream").field("incarnation", &self.incarnation).finish_non_exhaustive()
+    }
+}
+
+fn refused(error: &PushError) -> ApiError {
+    ApiError::NotStored(format!("the cluster's stream of events takes nothing now: {error}"))
+}

@@ -1,0 +1,200 @@
+//! Reads what all brokers have appended, and puts it before the engines in its order.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cluster::events::{Attach, Fault, Tailer, Taken, Timing};
+use cluster::log::{Attachable, Attachment as _};
+use cluster::record::{Body, Record};
+use tokio_util::sync::CancellationToken;
+
+use super::entry::{Accepted, Entry, EntryKind};
+use super::{Coming, EventStream, Waiting};
+use crate::model::error::ApiError;
+use crate::model::event::{Published, StreamPlace};
+
+/// Where events come to.
+pub(crate) trait Sink: Send + Sync {
+    /// Reads an event that another broker accepted, or this one in an earlier life.
+    fn read(&self, accepted: &Accepted<'_>) -> Result<Published, ApiError>;
+
+    /// Puts events before the engines, in their order; waits as long as there is no room.
+    fn take(&self, events: &mut Vec<Coming>) -> impl Future<Output = Result<(), ApiError>> + Send;
+
+    /// Ends the live events of an id that came before a place; says whether there was one.
+    fn revoke(
+        &self,
+        id: &str,
+        confinement: Option<&str>,
+        before: StreamPlace,
+    ) -> impl Future<Output = Result<bool, ApiError>> + Send;
+}
+
+/// Reads the stream.
+pub(crate) struct Reader<L> {
+    stream: Arc<EventStream>,
+    log: Arc<L>,
+    /// The sequence of the first record that is wanted.
+    from: u64,
+    begun: Instant,
+}
+
+/// Why a broker cannot read on. Its sessions begin new epochs: something may be missing that nobody can tell any more.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ReadFault {
+    /// The stream is another one, or damaged.
+    #[error("the cluster's stream of events: {0}")]
+    Stream(#[from] Fault),
+    /// The broker was away for longer than the stream keeps events.
+    #[error("the cluster's stream of events dropped records {first} to {last} before this broker read them")]
+    Dropped {
+        /// The first of them.
+        first: u64,
+        /// The last of them.
+        last: u64,
+    },
+}
+
+/// How long an attachment is listened to before it is looked whether it is silent.
+const LISTEN: Duration = Duration::from_millis(500);
+/// Pause after a failure.
+const RETRY: Duration = Duration::from_millis(100);
+
+impl<L: Attachable> Reader<L> {
+    /// Reads from the record with that sequence on.
+    pub(crate) fn new(stream: Arc<EventStream>, log: Arc<L>, from: u64) -> Self {
+        Self { stream, log, from, begun: Instant::now() }
+    }
+
+    /// Reads until the broker has ended.
+    ///
+    /// # Errors
+    /// [`ReadFault`].
+    pub(crate) async fn run(self, sink: impl Sink, ended: CancellationToken) -> Result<(), ReadFault> {
+        ended.run_until_cancelled(self.read(sink)).await.unwrap_or(Ok(()))
+    }
+
+    async fn read(self, sink: impl Sink) -> Result<(), ReadFault> {
+        let mut tailer = Tailer::new(self.from, self.begun.elapsed(), Timing::default());
+        let mut attachments = 0;
+        let mut attached = None;
+        // Before it was in the cluster it needs nothing of what was dropped.
+        let mut is_first = self.from <= 1;
+        loop {
+            let now = self.begun.elapsed();
+            if let Some(Attach { attachment, from }) = tailer.poll(now, &mut attachments) {
+                attached = match self.log.attach(from).await {
+                    Ok(made) => Some((attachment, made)),
+                    Err(error) => {
+                        tracing::debug!(%error, "the cluster's stream of events cannot be attached to yet");
+                        tailer.failed(self.begun.elapsed(), attachment);
+                        None
+                    }
+                };
+            }
+            let Some((attachment, listened)) = &mut attached else {
+                tokio::time::sleep(RETRY).await;
+                continue;
+            };
+            let attachment = *attachment;
+            match tokio::time::timeout(LISTEN, listened.receive()).await {
+                Err(_) => {}
+                Ok(None) => {
+                    tailer.failed(self.begun.elapsed(), attachment);
+                    attached = None;
+                }
+                Ok(Some(sent)) => match tailer.take(self.begun.elapsed(), attachment, &sent)? {
+                    Taken::Nothing => {}
+                    Taken::Record { sequence, record, dropped } => {
+                        if let Some(dropped) = dropped.filter(|_| !is_first) {
+                            return Err(ReadFault::Dropped { first: dropped.start, last: dropped.end - 1 });
+                        }
+                        is_first = false;
+                        self.take(sequence, &record, &sink).await;
+                    }
+                },
+            }
+        }
+    }
+
+    async fn take(&self, sequence: u64, record: &Record<'_>, sink: &impl Sink) {
+        let entries = match record.body() {
+            Ok(Body::Events(entries)) => entries,
+            Ok(_) => return,
+            Err(error) => {
+                tracing::error!(sequence, %error, "a record of the stream of events cannot be read: it is left out");
+                return;
+            }
+        };
+        let is_own = record.header.incarnation == self.stream.incarnation;
+        let mut events = Vec::new();
+        let mut tickets = Vec::new();
+        for (index, bytes) in entries.iter().enumerate() {
+            let place = StreamPlace::new(sequence, index);
+            let Ok(entry) = postcard::from_bytes::<Entry<'_>>(bytes) else {
+                tracing::error!(
+                    sequence,
+                    index,
+                    "an entry of the stream of events cannot be read: it is left out"
+                );
+                continue;
+            };
+            let waiting = if is_own { self.stream.state().waiting.remove(&entry.number) } else { None };
+            match (entry.kind, waiting) {
+                (EntryKind::Event(_), Some(Waiting::Event { event, pass, ticket })) => {
+                    events.push(Coming { event: event.placed(place), pass, receipt: None });
+                    tickets.extend(ticket);
+                }
+                (EntryKind::Event(accepted), _) => match sink.read(&accepted) {
+                    Ok(event) => {
+                        events.push(Coming { event: event.placed(place), pass: None, receipt: None })
+                    }
+                    Err(error) => {
+                        tracing::error!(
+                            sequence,
+                            index,
+                            ?error,
+                            "an event of another broker cannot be read: it is left out"
+                        );
+                    }
+                },
+                (EntryKind::Revocation { id, confinement }, waiting) => {
+                    put(sink, &mut events).await;
+                    let done = revoke(sink, id, confinement, place).await;
+                    if let Some(Waiting::Revocation(reply)) = waiting {
+                        // The asker may be gone.
+                        drop(reply.send(done));
+                    }
+                }
+            }
+        }
+        put(sink, &mut events).await;
+        tickets.into_iter().for_each(|ticket| ticket.settle(Ok(())));
+    }
+}
+
+/// Puts events before the engines, however long that takes: to leave one out would be to lose it.
+async fn put(sink: &impl Sink, events: &mut Vec<Coming>) {
+    while !events.is_empty() {
+        match sink.take(events).await {
+            Ok(()) | Err(ApiError::Stopping) => return,
+            Err(_) => tokio::time::sleep(RETRY).await,
+        }
+    }
+}
+
+/// Ends live events, however long that takes.
+async fn revoke(
+    sink: &impl Sink,
+    id: &str,
+    confinement: Option<&str>,
+    place: StreamPlace,
+) -> Result<bool, ApiError> {
+    loop {
+        match sink.revoke(id, confinement, place).await {
+            done @ (Ok(_) | Err(ApiError::Stopping)) => return done,
+            Err(_) => tokio::time::sleep(RETRY).await,
+        }
+    }
+}

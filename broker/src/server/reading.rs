@@ -1,0 +1,67 @@
+//! What the cluster's stream of events brings, for the engines of this broker.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cluster::log::Attachable;
+use tokio_util::sync::CancellationToken;
+
+use crate::event_stream::{Accepted, Coming, Reader, Sink};
+use crate::http::App;
+use crate::ingest::Confinement;
+use crate::ingest::feature::FeatureReader;
+use crate::ledger::Ownership;
+use crate::model::error::ApiError;
+use crate::model::event::{Published, StreamPlace};
+
+/// The engines of a broker.
+struct Engines {
+    app: Arc<App>,
+    /// Reads events that were accepted before.
+    lenient: FeatureReader,
+}
+
+/// Reads until the broker has ended. Where it cannot read on, it ends, and its sessions begin new epochs with the next start.
+pub(super) async fn read<L: Attachable>(
+    reader: Reader<L>,
+    app: Arc<App>,
+    ownership: Arc<Ownership>,
+    ended: CancellationToken,
+) {
+    let lenient = app.features.of_accepted();
+    if let Err(fault) = reader.run(Engines { app, lenient }, ended).await {
+        ownership.lose_with_all_epochs(fault.to_string());
+    }
+}
+
+impl Sink for Engines {
+    fn read(&self, accepted: &Accepted<'_>) -> Result<Published, ApiError> {
+        let Accepted { received_ms, tenant, text, life } = *accepted;
+        let life = life.map(|(object, id, ttl_ms)| (object, id, Duration::from_millis(ttl_ms)));
+        self.app.features.accepted_elsewhere(&self.lenient, tenant, text, received_ms, life)
+    }
+
+    async fn take(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
+        self.app.shards.take(events).await
+    }
+
+    async fn revoke(
+        &self,
+        id: &str,
+        confinement: Option<&str>,
+        before: StreamPlace,
+    ) -> Result<bool, ApiError> {
+        let read = |text| Confinement::read_again(text, self.app.features.zones());
+        let confinement = match confinement.map(read).transpose() {
+            Ok(confinement) => confinement.map(Arc::new),
+            Err(why) => {
+                tracing::error!(
+                    why,
+                    "a confinement of another broker cannot be read: nothing is revoked by it"
+                );
+                return Ok(false);
+            }
+        };
+        self.app.shards.revoke_at(&id.into(), confinement.as_ref(), Some(before)).await
+    }
+}

@@ -1,0 +1,203 @@
+//! Several active brokers, each with the clients of its partition, and one stream of events.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{Watched, folder, kills, publish, ready, run, told};
+use crate::harness::{Program, Serve, Ws, eventually, feature};
+use crate::nats::{SYSTEM, Servers, USER};
+
+const PLACE: [f64; 2] = [9.0, 45.0];
+
+/// A member of a partition, of two.
+struct Member {
+    data: TempDir,
+    program: Program,
+    url: String,
+    partition: u32,
+}
+
+impl Member {
+    /// Starts one, which follows where the partition has an active broker.
+    async fn start(servers: &Servers, partition: u32) -> Self {
+        let held = TcpListener::bind("127.0.0.1:0").and_then(|held| held.local_addr());
+        let address = held.expect("a port").to_string();
+        let data = folder();
+        let url = format!("http://{address}");
+        let nats = servers.addresses(USER);
+        let program = Serve::new()
+            .args(&["--cluster", &nats, "--cluster-partition", &format!("{partition}/2")])
+            .args(&["--data", data.path().to_str().expect("UTF-8"), "--shards", "2"])
+            .env("BROKER__CLUSTER__SYSTEM_NATS", &servers.addresses(SYSTEM))
+            .env("BROKER__CLUSTER__URL", &url)
+            .listen(&address);
+        Self { data, program: program.listening().await, url, partition }
+    }
+
+    async fn cluster_of(&self, client: &str) -> Option<Value> {
+        let (http, path) = (self.program.http(), format!("/v1/cluster?client={client}"));
+        let answer = http.attempt("GET", &path, None, String::new()).await?;
+        (answer.status == 200).then(|| answer.json())
+    }
+
+    /// A client of each partition, once both have an active broker.
+    async fn clients(&self) -> [String; 2] {
+        let names: Vec<_> = (0..64).map(|number| format!("car{number}")).collect();
+        eventually("both partitions are served", async || {
+            let mut found = BTreeMap::new();
+            for name in &names {
+                let told = self.cluster_of(name).await?;
+                found.entry(told["client_url"].as_str()?.to_owned()).or_insert_with(|| name.clone());
+            }
+            let own = found.remove(&self.url)?;
+            let (_, other) = found.pop_first()?;
+            Some(if self.partition == 1 { [own, other] } else { [other, own] })
+        })
+        .await
+    }
+}
+
+/// Two active brokers.
+async fn two(servers: &Servers) -> [Member; 2] {
+    let mut members = [Member::start(servers, 1).await, Member::start(servers, 2).await];
+    for member in &mut members {
+        ready(&mut member.program).await;
+    }
+    members
+}
+
+#[test]
+fn what_any_broker_accepts_reaches_the_clients_of_all() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start(nats.path(), 3, "always");
+        let [one, two] = two(&servers).await;
+        let clients = one.clients().await;
+        let doors = [one.program.http(), two.program.http()];
+
+        let told = one.cluster_of(&clients[1]).await.expect("it answers");
+        assert_eq!((&told["partitions"], &told["client_url"]), (&json!(2), &json!(two.url)), "{told}");
+        let members = told["members"].as_array().expect("a list");
+        assert!(members.iter().all(|member| member["role"] == "active"), "{told}");
+
+        // A client is served by one of them, and the other one says by which.
+        let path = format!("/v1/clients/{}/subscriptions/all", clients[1]);
+        let subscription = json!({"filters": [{"where": "kind = 'kept'"}], "durable": true});
+        let sent = doors[0].put(&path, &subscription).await;
+        assert_eq!((sent.status, &sent.json()["type"]), (307, &json!("urn:nearcast:problem:elsewhere")));
+        assert_eq!(sent.headers["location"], format!("{}{path}", two.url));
+        let asked = doors[0].get(&format!("/v1/clients/{}/events?access_token=a&x=1", clients[1])).await;
+        assert_eq!(asked.headers["location"], format!("{}/v1/clients/{}/events?x=1", two.url, clients[1]));
+        for (door, client) in doors.iter().zip(&clients) {
+            door.put(&format!("/v1/clients/{client}/subscriptions/all"), &subscription).await.expect(201);
+        }
+        let mut sockets = [
+            Ws::connect(one.program.address(), &clients[0]).await,
+            Ws::connect(two.program.address(), &clients[1]).await,
+        ];
+
+        // Both publish at the same time, and each client has all in the same order.
+        let publish_some = async |door: usize| {
+            for number in 0..100 {
+                let event = feature(&format!("{door}.{number}"), PLACE, json!({"kind": "kept"}));
+                assert!(publish(&doors[door], &event).await);
+            }
+        };
+        tokio::join!(publish_some(0), publish_some(1));
+        let mut orders = Vec::new();
+        for socket in &mut sockets {
+            let mut ids = Vec::new();
+            for offset in 1..=200_u64 {
+                let frame = socket.event().await;
+                assert_eq!(frame["offset"], offset, "{frame}");
+                ids.push(frame["event"]["id"].as_str().expect("a text").to_owned());
+            }
+            orders.push(ids);
+        }
+        assert_eq!(orders[0], orders[1]);
+        for door in 0..2 {
+            let own: Vec<_> = orders[0].iter().filter(|id| id.starts_with(&format!("{door}."))).collect();
+            assert!(own.iter().enumerate().all(|(number, id)| **id == format!("{door}.{number}")), "{own:?}");
+        }
+
+        // A live event is everywhere, the last one of an object counts, and any broker ends it.
+        for (door, kind) in doors.iter().zip(["first", "second"]) {
+            let mut event = feature("bus", PLACE, json!({"kind": kind}));
+            event["ttl_s"] = json!(600);
+            assert!(publish(door, &event).await);
+            let live = door.get("/v1/events").await.json();
+            assert_eq!(
+                live["features"][0]["properties"]["kind"], kind,
+                "what was answered is in force there"
+            );
+        }
+        for door in &doors {
+            eventually("it is live", async || {
+                let live = door.get("/v1/events").await.json();
+                (live["features"][0]["properties"]["kind"] == "second").then_some(())
+            })
+            .await;
+        }
+        doors[0].delete("/v1/events/bus").await.expect(204);
+        doors[0].delete("/v1/events/bus").await.expect(404);
+        eventually("it is not live any more", async || {
+            let live = doors[1].get("/v1/events").await.json();
+            live["features"].as_array().expect("a list").is_empty().then_some(())
+        })
+        .await;
+
+        // Not there yet, and said so.
+        let check = json!({"formulas": ["forall a in all: a.speed < 1"]});
+        doors[0].put("/v1/checks/slow", &check).await.problem(400);
+        one.program.finish().await;
+        two.program.finish().await;
+    });
+}
+
+/// Partition 2 loses its active broker, and its standby goes on where the ledger is: each event comes once, in the order of the stream.
+#[test]
+fn a_partition_that_is_taken_over_misses_nothing_and_has_nothing_twice() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start(nats.path(), 3, "always");
+        let [mut first, mut active] = two(&servers).await;
+        let clients = first.clients().await;
+        let client: &'static str = clients[1].clone().leak();
+        let mut watched = Watched::begin_as(client, &active.program).await;
+        let mut standby = Member::start(&servers, 2).await;
+        let mut times = Vec::new();
+        for _ in 0..kills(10) {
+            eventually("the standby follows", async || {
+                let problem = standby.program.http().get("/readyz").await.problem(503);
+                (problem["done"].as_u64() > Some(0)).then_some(())
+            })
+            .await;
+            watched.publish_more(&first.program, 50).await;
+            // Some are on their way when it is killed.
+            let http = first.program.http();
+            let begun = Instant::now();
+            active.program.signal("KILL");
+            for _ in 0..20 {
+                assert!(watched.publish(&http).await, "the other partition's broker takes events meanwhile");
+            }
+            active.program.exit_status().await;
+            ready(&mut standby.program).await;
+            times.push(begun.elapsed());
+            watched.publish_more(&first.program, 10).await;
+            watched.read(standby.program.address()).await;
+            let data = std::mem::replace(&mut active.data, folder());
+            drop(data);
+            active = std::mem::replace(&mut standby, Member::start(&servers, 2).await);
+        }
+        told("kills of a partition's active broker", &mut times, &watched);
+        first.program.assert_healthy();
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        standby.program.finish().await;
+        active.program.finish().await;
+        first.program.finish().await;
+    });
+}
