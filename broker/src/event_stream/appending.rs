@@ -32,7 +32,7 @@ impl EventStream {
             self.settle();
         }
         let waiting = std::mem::take(&mut self.state().waiting);
-        waiting.into_values().for_each(|waiting| waiting.refuse(ApiError::Stopping));
+        waiting.into_values().for_each(|(_, waiting)| waiting.refuse(ApiError::Stopping));
     }
 
     /// Refuses what is not in the stream. What is there is settled when it has been read.
@@ -44,7 +44,7 @@ impl EventStream {
                 let Done::Events { publishes, outcome: Outcome::Refused | Outcome::Unknown } = done else {
                     continue;
                 };
-                refused.extend(publishes.into_iter().filter_map(|number| state.waiting.remove(&number)));
+                refused.extend(publishes.into_iter().filter_map(|number| state.take(number)));
             }
         }
         refused.into_iter().for_each(|waiting| waiting.refuse(ApiError::Storage));

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use cluster::events::{PushError, Timing, Writer};
+use cluster::events::{Timing, Writer};
 use cluster::record::Incarnation;
 use tokio::sync::{Notify, oneshot};
 
@@ -49,22 +49,32 @@ struct State {
     writer: Writer,
     /// The number of the last entry.
     last: u64,
-    /// Entries of this broker that it has not read back.
-    waiting: HashMap<u64, Waiting>,
+    /// Entries of this broker that it has not read back, with their sizes in bytes.
+    waiting: HashMap<u64, (usize, Waiting)>,
+    waiting_bytes: usize,
 }
 
 /// An entry of this broker that it has not read back.
 enum Waiting {
-    Event { event: Published, pass: Option<Arc<InFlightGuard>>, ticket: Option<CompletionGuard> },
+    Event(Box<OwnEvent>),
     Revocation(oneshot::Sender<Result<bool, ApiError>>),
 }
+
+struct OwnEvent {
+    event: Published,
+    pass: Option<Arc<InFlightGuard>>,
+    ticket: Option<CompletionGuard>,
+}
+
+/// Bytes of entries that may be on their way through the stream. More are refused.
+const WAITING_BYTES_MAX: usize = 64 << 20;
 
 impl EventStream {
     /// The stream for a process: no two have the same nonce.
     pub(crate) fn new(nonce: u64) -> Arc<Self> {
         let incarnation = Incarnation { term: 0, nonce };
         let writer = Writer::new(incarnation, Timing::default());
-        let state = State { writer, last: 0, waiting: HashMap::new() };
+        let state = State { writer, last: 0, waiting: HashMap::new(), waiting_bytes: 0 };
         Arc::new(Self { incarnation, begun: Instant::now(), state: Mutex::new(state), pushed: Notify::new() })
     }
 
@@ -76,10 +86,10 @@ impl EventStream {
         let entries: Vec<_> =
             (first..).zip(&*events).map(|(number, coming)| Entry::of(number, &coming.event)).collect();
         let now = self.begun.elapsed();
-        state.writer.check(now, entries.iter().map(Vec::len)).map_err(|error| refused(&error))?;
+        state.check(now, entries.iter().map(Vec::len))?;
         for (Coming { event, pass, receipt }, entry) in events.drain(..).zip(entries) {
             let ticket = receipt.as_ref().map(Completion::ticket);
-            state.push(now, entry, Waiting::Event { event, pass, ticket })?;
+            state.push(now, entry, Waiting::Event(Box::new(OwnEvent { event, pass, ticket })))?;
         }
         drop(state);
         self.pushed.notify_one();
@@ -111,13 +121,32 @@ impl EventStream {
 }
 
 impl State {
+    /// Whether entries of these sizes, in bytes, are taken now.
+    fn check(&self, now: Duration, sizes: impl Iterator<Item = usize> + Clone) -> Result<(), ApiError> {
+        if self.waiting_bytes + sizes.clone().sum::<usize>() > WAITING_BYTES_MAX {
+            return Err(ApiError::Overloaded);
+        }
+        self.writer.check(now, sizes).map_err(|error| {
+            ApiError::NotStored(format!("the cluster's stream of events takes nothing now: {error}"))
+        })
+    }
+
     /// Takes the next entry, whose number is the one behind the last.
     fn push(&mut self, now: Duration, entry: Vec<u8>, waiting: Waiting) -> Result<(), ApiError> {
-        let number = self.last + 1;
-        self.writer.push(now, number, entry).map_err(|error| refused(&error))?;
-        self.last = number;
-        self.waiting.insert(number, waiting);
+        self.check(now, std::iter::once(entry.len()))?;
+        self.last += 1;
+        self.waiting_bytes += entry.len();
+        self.waiting.insert(self.last, (entry.len(), waiting));
+        // It was asked just now.
+        let _ = self.writer.push(now, self.last, entry);
         Ok(())
+    }
+
+    /// Takes what waits for an entry out, if it does.
+    fn take(&mut self, number: u64) -> Option<Waiting> {
+        let (bytes, waiting) = self.waiting.remove(&number)?;
+        self.waiting_bytes -= bytes;
+        Some(waiting)
     }
 }
 
@@ -125,8 +154,7 @@ impl Waiting {
     /// It is not in the stream, or nobody knows whether it is.
     fn refuse(self, refusal: ApiError) {
         match self {
-            Self::Event { ticket: Some(ticket), .. } => ticket.settle(Err(refusal)),
-            Self::Event { ticket: None, .. } => {}
+            Self::Event(own) => drop(own.ticket.map(|ticket| ticket.settle(Err(refusal)))),
             // The asker may be gone.
             Self::Revocation(reply) => drop(reply.send(Err(refusal))),
         }
@@ -137,8 +165,4 @@ impl std::fmt::Debug for EventStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("EventStream").field("incarnation", &self.incarnation).finish_non_exhaustive()
     }
-}
-
-fn refused(error: &PushError) -> ApiError {
-    ApiError::NotStored(format!("the cluster's stream of events takes nothing now: {error}"))
 }

@@ -10,7 +10,7 @@ use cluster::record::{Body, Record};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::{Accepted, Entry, EntryKind};
-use super::{Coming, EventStream, Waiting};
+use super::{Coming, EventStream, OwnEvent, Waiting};
 use crate::model::error::ApiError;
 use crate::model::event::{Published, StreamPlace};
 
@@ -140,9 +140,10 @@ impl<L: Attachable> Reader<L> {
                 );
                 continue;
             };
-            let waiting = if is_own { self.stream.state().waiting.remove(&entry.number) } else { None };
+            let waiting = if is_own { self.stream.state().take(entry.number) } else { None };
             match (entry.kind, waiting) {
-                (EntryKind::Event(_), Some(Waiting::Event { event, pass, ticket })) => {
+                (EntryKind::Event(_), Some(Waiting::Event(own))) => {
+                    let OwnEvent { event, pass, ticket } = *own;
                     events.push(Coming { event: event.placed(place), pass, receipt: None });
                     tickets.extend(ticket);
                 }
