@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -15,7 +15,7 @@ const PLACE: [f64; 2] = [9.0, 45.0];
 
 /// A member of a partition, of two.
 struct Member {
-    data: TempDir,
+    _data: TempDir,
     program: Program,
     url: String,
     partition: u32,
@@ -35,7 +35,7 @@ impl Member {
             .env("BROKER__CLUSTER__SYSTEM_NATS", &servers.addresses(SYSTEM))
             .env("BROKER__CLUSTER__URL", &url)
             .listen(&address);
-        Self { data, program: program.listening().await, url, partition }
+        Self { _data: data, program: program.listening().await, url, partition }
     }
 
     async fn cluster_of(&self, client: &str) -> Option<Value> {
@@ -59,6 +59,15 @@ impl Member {
         })
         .await
     }
+}
+
+/// Waits until a standby reads its partition's ledger.
+async fn follows(standby: &Member) {
+    eventually("the standby follows", async || {
+        let problem = standby.program.http().get("/readyz").await.problem(503);
+        (problem["done"].as_u64() > Some(0)).then_some(())
+    })
+    .await;
 }
 
 /// Two active brokers.
@@ -158,6 +167,58 @@ fn what_any_broker_accepts_reaches_the_clients_of_all() {
     });
 }
 
+/// A live object goes in and out of an area while the brokers of the area's client are killed: each enter and each exit is told once.
+#[test]
+fn transitions_take_turns_over_takeovers() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start(nats.path(), 3, "always");
+        let [first, mut active] = two(&servers).await;
+        let clients = first.clients().await;
+        let client = &clients[1];
+        let filter = json!({"area": {"center": PLACE, "radius_m": 100}});
+        let subscription = json!({"filters": [filter], "on": ["enter", "exit"], "durable": true});
+        let path = format!("/v1/clients/{client}/subscriptions/area");
+        active.program.http().put(&path, &subscription).await.expect(201);
+        let epoch = Ws::connect(active.program.address(), client).await.ready["epoch"].clone();
+        let epoch = epoch.as_str().expect("a text").to_owned();
+        let mut standby = Member::start(&servers, 2).await;
+        let http = first.program.http();
+        let (mut moves, mut told_count) = (0, 0_u64);
+        for _ in 0..kills(10) {
+            follows(&standby).await;
+            let mut go = async |count: usize| {
+                for _ in 0..count {
+                    let place = if moves % 2 == 0 { PLACE } else { [9.1, 45.0] };
+                    let mut event = feature("bus", place, json!({"number": moves}));
+                    event["ttl_s"] = json!(600);
+                    assert!(publish(&http, &event).await);
+                    moves += 1;
+                }
+            };
+            go(21).await;
+            active.program.signal("KILL");
+            go(20).await;
+            active.program.exit_status().await;
+            ready(&mut standby.program).await;
+            go(20).await;
+            let mut reader = Ws::resume(standby.program.address(), client, &epoch, told_count).await;
+            assert_eq!(reader.ready["epoch"], *epoch, "{}", reader.ready);
+            while told_count < moves {
+                let frame = reader.event().await;
+                told_count += 1;
+                assert_eq!(frame["offset"], told_count, "{frame}");
+                let turn = if told_count % 2 == 1 { "enter" } else { "exit" };
+                assert_eq!(frame["transition"], turn, "{frame}");
+            }
+            active = std::mem::replace(&mut standby, Member::start(&servers, 2).await);
+        }
+        standby.program.finish().await;
+        active.program.finish().await;
+        first.program.finish().await;
+    });
+}
+
 /// Partition 2 loses its active broker, and its standby goes on where the ledger is: each event comes once, in the order of the stream.
 #[test]
 fn a_partition_that_is_taken_over_misses_nothing_and_has_nothing_twice() {
@@ -171,11 +232,7 @@ fn a_partition_that_is_taken_over_misses_nothing_and_has_nothing_twice() {
         let mut standby = Member::start(&servers, 2).await;
         let mut times = Vec::new();
         for _ in 0..kills(10) {
-            eventually("the standby follows", async || {
-                let problem = standby.program.http().get("/readyz").await.problem(503);
-                (problem["done"].as_u64() > Some(0)).then_some(())
-            })
-            .await;
+            follows(&standby).await;
             watched.publish_more(&first.program, 50).await;
             // Some are on their way when it is killed.
             let http = first.program.http();
@@ -189,13 +246,10 @@ fn a_partition_that_is_taken_over_misses_nothing_and_has_nothing_twice() {
             times.push(begun.elapsed());
             watched.publish_more(&first.program, 10).await;
             watched.read(standby.program.address()).await;
-            let data = std::mem::replace(&mut active.data, folder());
-            drop(data);
             active = std::mem::replace(&mut standby, Member::start(&servers, 2).await);
         }
         told("kills of a partition's active broker", &mut times, &watched);
         first.program.assert_healthy();
-        tokio::time::sleep(Duration::from_millis(10)).await;
         standby.program.finish().await;
         active.program.finish().await;
         first.program.finish().await;
