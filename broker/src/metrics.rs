@@ -34,6 +34,8 @@ pub(crate) struct Metrics {
     pub(crate) suspended: Tally,
     admission_wait: Gauge,
     runtime_lag: Gauge,
+    stream_lag: Gauge,
+    pub(crate) stream_events: Tally,
     admission_tardiness: Gauge,
     admission_allowance: Gauge,
     pub(crate) matches: Tally,
@@ -225,6 +227,16 @@ impl Metrics {
                 "nearcast_runtime_lag_seconds",
                 "How much later than due a task gets its turn.",
                 NO_LABELS,
+            ),
+            stream_lag: names.gauge(
+                "nearcast_stream_lag_seconds",
+                "How long ago a broker of the cluster had accepted the event that was read last.",
+                NO_LABELS,
+            ),
+            stream_events: names.tally(
+                "nearcast_stream_events_total",
+                "Events read from the cluster's stream.",
+                &[],
             ),
             admission_tardiness: names.gauge(
                 "nearcast_admission_tardiness_ratio",
@@ -454,6 +466,11 @@ impl Metrics {
     pub(crate) fn show_admission(&self, wait: Duration, lag: Duration) {
         self.admission_wait.set(wait.as_secs_f64());
         self.runtime_lag.set(lag.as_secs_f64());
+    }
+
+    /// Takes over how far behind the cluster's stream of events is read.
+    pub(crate) fn show_stream_lag(&self, lag: Duration) {
+        self.stream_lag.set(lag.as_secs_f64());
     }
 
     /// Takes over what steers the admission, and what it has come to.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::events::{Attach, Fault, Tailer, Taken, Timing};
-use cluster::log::{Attachable, Attachment as _};
+use cluster::log::{Attachable, Attachment as _, Sent};
 use cluster::record::{Body, Record};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +21,9 @@ pub(crate) trait Sink: Send + Sync {
 
     /// Puts events before the engines, in their order; waits as long as there is no room.
     fn take(&self, events: &mut Vec<Coming>) -> impl Future<Output = Result<(), ApiError>> + Send;
+
+    /// Nothing more is in the stream now.
+    fn at_end(&self);
 
     /// Ends the live events of an id that came before a place; says whether there was one.
     fn revoke(
@@ -105,6 +108,7 @@ impl<L: Attachable> Reader<L> {
                     attached = None;
                 }
                 Ok(Some(sent)) => match tailer.take(self.begun.elapsed(), attachment, &sent)? {
+                    Taken::Nothing if matches!(sent, Sent::Idle { .. }) => sink.at_end(),
                     Taken::Nothing => {}
                     Taken::Record { sequence, record, dropped } => {
                         if let Some(dropped) = dropped.filter(|_| !is_first) {

@@ -11,6 +11,7 @@ use crate::http::App;
 use crate::ingest::Confinement;
 use crate::ingest::feature::FeatureReader;
 use crate::ledger::Ownership;
+use crate::model::clock;
 use crate::model::error::ApiError;
 use crate::model::event::{Published, StreamPlace};
 
@@ -42,7 +43,19 @@ impl Sink for Engines {
     }
 
     async fn take(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
-        self.app.shards.take(events).await
+        let last = events.last().map(|coming| coming.event.body.arrived_ms());
+        let before = events.len();
+        let taken = self.app.shards.take(events).await;
+        self.app.metrics.stream_events.add((before - events.len()) as u64);
+        if let Some(arrived_ms) = last {
+            let lag_ms = clock::unix_ms().saturating_sub(arrived_ms);
+            self.app.metrics.show_stream_lag(Duration::from_millis(lag_ms));
+        }
+        taken
+    }
+
+    fn at_end(&self) {
+        self.app.metrics.show_stream_lag(Duration::ZERO);
     }
 
     async fn revoke(

@@ -227,7 +227,6 @@ fn a_standby_leaves_a_server_that_is_cut_off_from_the_others() {
 
 /// The servers part into one and two, and brokers reach all of them.
 #[test]
-#[ignore = "takes longer than a minute at times, beside other tests: -- --ignored"]
 fn publishes_resume_when_servers_are_cut_off_from_each_other() {
     run(async {
         let nats = folder();
