@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 
 use axum::http::Uri;
 use axum::http::uri::Scheme;
+use cluster::events::EVENT_BYTES_MAX;
 use cluster::jetstream::Access;
 use matcher::area::{CORRIDOR_POSITIONS_MAX, POLYGON_POSITIONS_MAX};
 use matcher::condition::Condition;
@@ -94,6 +95,13 @@ impl Config {
         }
         if *events_bytes < EVENTS_BYTES_MIN {
             faults.push(format!("cluster.events_bytes {events_bytes} is less than {EVENTS_BYTES_MIN}"));
+        }
+        if self.cluster.is_partitioned() && self.limits.event_bytes > EVENT_BYTES_MAX / 2 {
+            faults.push(format!(
+                "limits.event_bytes {} is more than the {} that the cluster's stream of events takes",
+                self.limits.event_bytes,
+                EVENT_BYTES_MAX / 2
+            ));
         }
         if self.cluster.is_partitioned() && url.is_empty() {
             faults.push(

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
-use std::time::Instant;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
 
 use super::{Watched, folder, kills, publish, ready, run, told};
-use crate::harness::{Program, Serve, Ws, eventually, feature};
+use crate::harness::{Http, Program, Serve, Ws, eventually, feature};
 use crate::nats::{SYSTEM, Servers, USER};
 
 const PLACE: [f64; 2] = [9.0, 45.0];
@@ -68,6 +70,21 @@ async fn follows(standby: &Member) {
         (problem["done"].as_u64() > Some(0)).then_some(())
     })
     .await;
+}
+
+/// Publishes events of one request after the other, from a number on, until it is told to stop; which those were. Meanwhile a broker that is
+/// asked acknowledges all of them, whatever becomes of others.
+async fn flood(http: Http, first: u64, stop: CancellationToken) -> Range<u64> {
+    let mut next = first;
+    while !stop.is_cancelled() {
+        let lines: String = (next..next + 40)
+            .map(|number| format!("{}\n", feature(&format!("e{number}"), PLACE, json!({"kind": "kept"}))))
+            .collect();
+        let answer = http.post("/v1/events", "application/x-ndjson", lines).await.expect(202);
+        assert_eq!(answer.json()["accepted"], 40);
+        next += 40;
+    }
+    first..next
 }
 
 /// Two active brokers.
@@ -231,24 +248,27 @@ fn a_partition_that_is_taken_over_misses_nothing_and_has_nothing_twice() {
         let mut watched = Watched::begin_as(client, &active.program).await;
         let mut standby = Member::start(&servers, 2).await;
         let mut times = Vec::new();
-        for _ in 0..kills(10) {
+        for signal in (0..kills(10)).flat_map(|_| ["KILL", "TERM"]) {
             follows(&standby).await;
-            watched.publish_more(&first.program, 50).await;
-            // Some are on their way when it is killed.
-            let http = first.program.http();
+            watched.publish_more(&first.program, 5).await;
+            // Many are on their way when it is killed, and when the other one takes over.
+            let stop = CancellationToken::new();
+            let flood = tokio::spawn(flood(first.program.http(), watched.next, stop.clone()));
+            tokio::time::sleep(Duration::from_millis(300)).await;
             let begun = Instant::now();
-            active.program.signal("KILL");
-            for _ in 0..20 {
-                assert!(watched.publish(&http).await, "the other partition's broker takes events meanwhile");
-            }
+            active.program.signal(signal);
             active.program.exit_status().await;
             ready(&mut standby.program).await;
             times.push(begun.elapsed());
+            stop.cancel();
+            let acknowledged = flood.await.expect("no panic");
+            watched.next = acknowledged.end;
+            watched.acknowledged.extend(acknowledged);
             watched.publish_more(&first.program, 10).await;
             watched.read(standby.program.address()).await;
             active = std::mem::replace(&mut standby, Member::start(&servers, 2).await);
         }
-        told("kills of a partition's active broker", &mut times, &watched);
+        told("kills and ends of a partition's active broker", &mut times, &watched);
         first.program.assert_healthy();
         standby.program.finish().await;
         active.program.finish().await;
