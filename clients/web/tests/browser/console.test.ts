@@ -41,7 +41,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
   await numberOf(page.locator("[data-layer=clients]"), (count) => count > 300, "clients on the map");
   // A row comes each quarter of a second.
   await expect.poll(() => page.locator(".feed .row").count()).toBeGreaterThan(2);
-  await expect.poll(() => page.locator(".feed .row").first().textContent()).toMatch(/Taxi \d+.*Speed \d+ km\/h/);
+  await expect.poll(() => page.locator(".feed .row").first().textContent()).toMatch(/Taxi \d+.*\d+ km\/h/);
   for (const rate of ["events", "matches", "deliveries", "moves"]) {
     await numberOf(page.locator(`[data-rate=${rate}]`), (number) => number > 10, rate);
   }
@@ -86,7 +86,7 @@ test("an event is told in full, and why a client gets it or not", async () => {
   await row.waitFor();
   await row.hover();
   await row.click();
-  const speed = Number(await page.locator(".properties tr", { hasText: "speed_kmh" }).locator("td").textContent());
+  const speed = Number(await page.locator(".fields > div", { hasText: "speed_kmh" }).locator("dd").textContent());
   expect(speed).toBeGreaterThanOrEqual(0);
   await page.getByLabel("Client", { exact: true }).fill("operator");
   await page.getByLabel("Client", { exact: true }).press("Tab");
