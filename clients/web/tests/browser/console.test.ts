@@ -48,7 +48,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
   await expect.poll(() => page.locator('[data-latency="write p50"]').textContent(), { timeout: 30_000 }).toMatch(/\d (µs|ms|s)$/);
   await page.locator(".broker").getByText("cells").waitFor();
 
-  const newest = page.locator(".feed .row").first();
+  const newest = page.locator(".feed .row .name").first();
   await page.getByRole("button", { name: "Pause" }).click();
   const before = await newest.textContent();
   const passed = page.locator("[data-rate=events]");
