@@ -33,7 +33,7 @@ const LISTED = 1000;
 const AT_ONCE = 4;
 /** Beyond this number of areas around clients the small ones are shade, by their width on the screen: each would be one more ring around a mark. */
 const FEW = 20;
-const LEAST_PX = 32;
+const LEAST_PX = 120;
 /** Beyond this number all of them are: so many rings would hide the map. */
 const RINGS = 300;
 /** Areas around clients are drawn up to so many. */
