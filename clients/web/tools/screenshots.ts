@@ -57,7 +57,7 @@ async function console_(page: Page, url: string): Promise<void> {
   await page.waitForTimeout(10_000);
   // On a narrow screen they are folded.
   if (isNarrow) return;
-  await page.waitForFunction(() => document.querySelector(".chart .later, .chart .unmeasured") === null, undefined, { timeout: 400_000 });
+  await page.waitForFunction(() => document.querySelector(".chart .unmeasured") === null, undefined, { timeout: 400_000 });
 }
 
 /** The phone page as somebody finds it who opens it for the first time. */
@@ -77,6 +77,8 @@ async function phone(page: Page, url: string): Promise<void> {
   await page.getByText(/Your place was sent/).waitFor();
   await page.context().setGeolocation({ ...HERE, accuracy: 60 });
   await happen(url);
+  // The list stands still below the pointer.
+  await page.mouse.move(0, 0);
   // The map has come by then, too.
   await page.waitForTimeout(6000);
 }

@@ -65,20 +65,20 @@ test("charts show what the broker has kept from before the page was opened, over
   // The chart ends at the newest whole bucket of ten seconds.
   await expect.poll(kept, { timeout: 60_000, interval: 500 }).toBeGreaterThan(3);
   await open();
-  const rates = page.getByRole("img", { name: "Rates, per second, of the last 5 minutes" });
+  const rates = page.getByRole("img", { name: "Rates, events, per second, of the last 5 minutes" });
   await rates.waitFor();
   // In seconds: the oldest point's age, and the page's.
   const oldest = (): Promise<readonly [number, number]> =>
     rates.evaluate((chart) => {
       const ages = [...chart.querySelectorAll("path")].map((path) => {
         const first = Number(/^M([\d.]+),/.exec(path.getAttribute("d") ?? "")?.[1] ?? NaN);
-        return ((336 - 6 - first) / (336 - 44 - 6)) * 300;
+        return ((160 - 6 - first) / (160 - 42 - 6)) * 300;
       });
       return [Math.max(...ages.filter((age) => !Number.isNaN(age))), performance.now() / 1000] as const;
     });
   await expect.poll(async () => (await oldest())[0] > (await oldest())[1] + 5).toBe(true);
   await page.getByRole("button", { name: "1 h" }).click();
-  await page.getByRole("img", { name: "Rates, per second, of the last 60 minutes" }).waitFor();
+  await page.getByRole("img", { name: "Rates, events, per second, of the last 60 minutes" }).waitFor();
   await expectAccessible(page, "charts");
 });
 

@@ -241,7 +241,7 @@ test("a test event that was published arrives, and says who got it", async () =>
     )
     .toBe(1);
   await expect.poll(() => page.locator(".opened h2").textContent()).toBe("line-4");
-  await expect.poll(() => page.locator(".properties").textContent()).toMatch(/kind.*bus.*speed.*12/);
+  await expect.poll(() => page.locator(".fields").textContent()).toMatch(/kind.*bus.*speed.*12/);
 });
 
 test("a draft is saved as a subscription of a client, with a refusal in words", async () => {
@@ -276,7 +276,7 @@ test("texts of events are shown as texts, however long and whatever is in them",
   const row = page.locator(".feed .row").first();
   await row.waitFor();
   await row.click();
-  await page.locator(".properties td").waitFor();
+  await page.locator(".fields dd").first().waitFor();
   expect(await page.locator(".panel img").count()).toBe(0);
   expect(await page.title()).toBe("nearcast console");
   const panel = page.locator(".content");

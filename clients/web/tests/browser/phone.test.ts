@@ -273,7 +273,7 @@ describe("with one broker", () => {
     await page.evaluate(() => new Promise((frame) => requestAnimationFrame(() => requestAnimationFrame(frame))));
     await publish(served.broker, [feature("Flood", here, { priority: "alarm", ttl_s: 60 })]);
     await phone.came("Flood");
-    await expect.poll(() => page.locator(".entry.alarm .tag").textContent()).toBe("◆ Alarm");
+    await expect.poll(() => page.locator(".pressing h3").textContent()).toBe("Alarm");
     await expect.poll(() => page.locator("[aria-live=assertive]").textContent()).toBe("Alarm: Flood, here");
     expect(await page.evaluate(() => document.body.dataset["shaken"])).toBe("yes");
     // The page tells its title behind the frame that shows the alarm.

@@ -5,7 +5,7 @@ import { literal, nameText, propose, tokens } from "../../src/console/try/comple
 import { faultWords, rangeOf } from "../../src/console/try/faults.js";
 import { guess, propertiesOf } from "../../src/console/try/properties.js";
 import { areaOf, boxOf, inBox, missing, type Shape } from "../../src/console/try/shape.js";
-import { areaWords, greatCircles, shapesOf } from "../../src/console/map/areas.js";
+import { areaWords, discOf, greatCircles, shapesOf } from "../../src/console/map/areas.js";
 import { faultOf } from "../../src/console/token/fault.js";
 import { filterWords, notes } from "../../src/console/why/words.js";
 import { metres } from "../../src/console/words.js";
@@ -144,6 +144,12 @@ test("areas become shapes of the map", () => {
   expect(shapesOf(plane, { radius_m: 5 }, undefined)).toEqual([]);
   expect(shapesOf(plane, { radius_m: 5 }, [9, 45])[0]?.geometry.type).toBe("Polygon");
   expect(shapesOf(plane, { center: [9, 45], radius_m: 5 }, undefined)).toHaveLength(1);
+  const circle = shapesOf(plane, { radius_m: 500 }, [114, 22.5])[0];
+  if (circle === undefined) throw new Error("a circle has no shape");
+  const { geometry, properties } = discOf(circle);
+  expect(geometry.type === "Point" && geometry.coordinates.map((degrees) => Math.round(degrees * 1e4) / 1e4)).toEqual([114, 22.5]);
+  // At zoom 10 a pixel is 70.6 m there.
+  expect(Number(properties?.["radius"]) * 2 ** 10).toBeCloseTo(500 / 70.6, 1);
   expect(shapesOf(plane, { polygon: { type: "MultiPolygon", coordinates: [[CORNERS], [CORNERS]] } }, undefined)).toHaveLength(2);
   const [corridor] = shapesOf(plane, { corridor: { coordinates: CORNERS }, radius_m: 1000 }, undefined);
   expect(corridor?.geometry.type).toBe("LineString");

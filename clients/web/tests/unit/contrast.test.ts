@@ -31,7 +31,7 @@ const pairs = [
   ["--on-accent", "--accent", 4.5] as const,
   ...["--map-violation", "--map-derived", "--map-group"].flatMap((text) => surfaces.map((surface) => [text, surface, 4.5] as const)),
   ...surfaces.map((surface) => ["--line-strong", surface, 3] as const),
-  ...[0, 1, 2, 3].map((line) => [`--chart-${line}`, "--surface", 4.5] as const),
+  ...[0, 1].map((line) => [`--chart-${line}`, "--surface", 4.5] as const),
   ...[
     "--map-object",
     "--map-client",

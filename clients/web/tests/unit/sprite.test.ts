@@ -6,6 +6,7 @@ const DISC: SpriteOptions = {
   shape: "disc",
   across: 9,
   ratio: 1,
+  rim: 1,
   colour: [0, 0.5, 1, 1],
   ground: [1, 1, 1, 1],
   opacity: 1,
@@ -24,6 +25,7 @@ test("a disc has its colour within a light edge, and nothing around it", () => {
   expect(at(DISC, 0, 0)).toBe(0xffff8000);
   expect(at(DISC, 4, 0) & 0xff).toBeGreaterThan(0x80);
   expect(at(DISC, 6, 0)).toBe(0);
+  expect(at({ ...DISC, rim: 0 }, 4, 0) & 0xff).toBeLessThan(0x10);
   const { offsets, colours, solid } = spriteOf(DISC);
   expect(offsets).toHaveLength(colours.length);
   expect([...colours.subarray(0, solid)].every((pixel) => opacity(pixel) > 240)).toBe(true);

@@ -7,7 +7,7 @@ import type { SubscriptionDocument } from "nearcast";
 import type { Place } from "../../shared/map/plane.js";
 import { count, span } from "../words.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
-import { boxOf, shapesOf, type Box } from "../map/areas.js";
+import { boxOf, discOf, shapesOf, type Box } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
 import { Ways } from "./ways.js";
 
@@ -31,11 +31,13 @@ const UNSEEN_MS = 15_000;
 const LISTED = 1000;
 /** Clients whose subscriptions are fetched beside each other. */
 const AT_ONCE = 4;
-/** Beyond this number of areas around clients the small ones are left out, by their width on the screen: each would be one more ring around a mark. */
+/** Beyond this number of areas around clients the small ones are shade, by their width on the screen: each would be one more ring around a mark. */
 const FEW = 20;
-const LEAST_PX = 32;
-/** Areas around clients are drawn up to so many; more would hide the map. */
-const FOLLOWING = 300;
+const LEAST_PX = 120;
+/** Beyond this number all of them are: so many rings would hide the map. */
+const RINGS = 300;
+/** Areas around clients are drawn up to so many. */
+const FOLLOWING = 2000;
 /** Areas that stay are drawn up to so many, and subscriptions are fetched up to so many. */
 const STILL = 2000;
 const FETCHED = 20_000;
@@ -244,7 +246,7 @@ export class Clients {
     if (view === undefined) return;
     const still: Feature[] = [];
     const following: Feature[] = [];
-    let all = 0;
+    let [all, left] = [0, 0];
     for (const { client, position: [x, y] = [] } of this.list.value) {
       // What the console itself subscribes to is on the map already.
       if (client === this.#access.client.peek()) continue;
@@ -253,7 +255,11 @@ export class Clients {
         for (const { area } of filters) {
           all += Number(area !== undefined);
           const follows = area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
-          if (follows && (around === undefined || !view.sees(around) || following.length > FOLLOWING)) continue;
+          if (follows && (around === undefined || !view.sees(around))) continue;
+          if (follows && following.length >= FOLLOWING) {
+            left += 1;
+            continue;
+          }
           if (!follows && still.length >= STILL) continue;
           (follows ? following : still).push(
             ...shapesOf(view.base.plane, this.ways.laid(client, area, around), around, { client, follows }),
@@ -261,13 +267,16 @@ export class Clients {
         }
       }
     }
-    const seen = following.length > FEW ? following.filter((shape) => view.pixelsAcross(boxOf(shape)) >= LEAST_PX) : following;
-    this.tooMany.value = following.length > FOLLOWING || seen.length < following.length;
-    const shapes = following.length > FOLLOWING ? still : [...still, ...seen];
+    const isShade = (shape: Feature): boolean =>
+      following.length > RINGS || (following.length > FEW && view.pixelsAcross(boxOf(shape)) < LEAST_PX);
+    const shade = following.filter(isShade);
+    const shapes = [...still, ...following];
+    this.tooMany.value = left > 0;
     this.areas.value = shapes.length;
     this.allAreas.value = all;
     this.#boxes = shapes.map(boxOf);
-    view.draw("areas", shapes);
+    view.draw("areas", shade.length === 0 ? shapes : [...still, ...following.filter((shape) => !isShade(shape))]);
+    view.draw("shade", shade.map(discOf));
   }
 }
 

@@ -2,8 +2,6 @@
 
 /** Steps of the axis of time. */
 const STEPS_S = [60, 120, 300, 600, 900, 1800];
-/** Labels of that axis, at most. */
-const MOMENTS = 5;
 /** Powers of ten of a logarithmic axis, at most. */
 const DECADES = 7;
 
@@ -32,9 +30,9 @@ export function logarithmicAxis(values: readonly number[]): Axis {
   return { ticks, part: (value) => (value <= 0 ? 0 : Math.max(0, (Math.log10(value) - low) / (high - low))) };
 }
 
-/** Round times of the day between two times, at most five. */
-export function momentsOf(from_ms: number, to_ms: number): number[] {
-  const step_ms = 1000 * (STEPS_S.find((step) => (to_ms - from_ms) / (step * 1000) <= MOMENTS) ?? 3600);
+/** Round times of the day between two times, at most so many and one more. */
+export function momentsOf(from_ms: number, to_ms: number, most: number): number[] {
+  const step_ms = 1000 * (STEPS_S.find((step) => (to_ms - from_ms) / (step * 1000) <= most) ?? 3600);
   const first = Math.ceil(from_ms / step_ms) * step_ms;
   return Array.from({ length: Math.max(0, Math.floor((to_ms - first) / step_ms) + 1) }, (_, at) => first + at * step_ms);
 }

@@ -3,13 +3,14 @@
 import { useSignal } from "@preact/signals";
 import { Pause, Play } from "lucide";
 import { useEffect } from "preact/hooks";
+import type { DeliveredFeature } from "nearcast";
 
 import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { holding } from "../rows.js";
 import { isNarrow } from "../sheet.js";
-import { clock, count, counted, duration, moment, span } from "../words.js";
+import { count, counted, duration, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES, type Latency } from "./figures.js";
 import { NoEvents } from "./empty.js";
@@ -83,7 +84,7 @@ function FiguresPart() {
         step_s={step_s}
         scale="linear"
         text={count}
-        series={RATES.map((rate) => ({ name: rate, says: COUNTED[rate], values: rates.of[rate] }))}
+        series={RATES.map((rate) => ({ panel: rate, says: COUNTED[rate], values: rates.of[rate] }))}
       />
       <Chart
         title="Latency"
@@ -95,7 +96,8 @@ function FiguresPart() {
         text={duration}
         series={LATENCIES.flatMap(([name]) =>
           (["p50", "p99"] as const).map((part) => ({
-            name: `${name} ${part}`,
+            panel: name,
+            name: part,
             says: `Until an event ${MEASURED[name]}`,
             values: latencies.of[`${name} ${part}`],
           })),
@@ -159,7 +161,17 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
   const another = filtered.value !== console.filter.value;
   if (another) filtered.value = console.filter.value;
   if (!held.value || another || rows.value.length === 0) rows.value = live.rows.value;
-  useEffect(() => () => void (live.paused.value = false), []);
+  const now_ms = useSignal(Date.now());
+  useEffect(() => {
+    const tick = setInterval(() => (now_ms.value = Date.now()), 1000);
+    return () => {
+      clearInterval(tick);
+      live.paused.value = false;
+    };
+  }, []);
+  const scale = console.scale.value;
+  /** As the event's mark on the map has it. */
+  const colourOf = ({ properties }: DeliveredFeature): string => (scale === undefined ? "object" : `c${scale.of(properties)}`);
   return (
     <section class="feed" aria-labelledby="feed">
       <div class="title">
@@ -206,17 +218,29 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
             </button>
           </p>
         ))}
+      {rows.value.length > 0 && (
+        <p class="heads quiet" aria-hidden="true">
+          <span>Event</span>
+          <span>Values</span>
+          <span>Age</span>
+          <span>Reached</span>
+        </p>
+      )}
       <ol class="rows" {...holding((holds) => (held.value = holds))}>
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
         {rows.value.map(({ feature, matched }, place) => (
           <li key={place}>
             <button type="button" class="row" title={moment(feature.time)} onClick={() => console.open({ kind: "event", feature })}>
-              <span class="numbers quiet">{clock(feature.time)}</span>
+              {matched ? (
+                <span class="sample match" role="img" aria-label="matches the draft" />
+              ) : (
+                <span class="swatch" aria-hidden="true" style={{ background: `var(--map-${colourOf(feature)})` }} />
+              )}
               <span class="name">
-                {matched && <span class="sample match" role="img" aria-label="matches the draft" />}
                 <EventName feature={feature} />
               </span>
               <EventSummary feature={feature} />
+              <span class="age numbers quiet">{span(Math.max(0, now_ms.value - Date.parse(feature.time)) / 1000)}</span>
               <Reached id={feature.id} />
             </button>
           </li>
@@ -230,11 +254,10 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
 function Reached({ id }: { readonly id: string | number }) {
   const clients = useConsole().reach.counts.value.get(id);
   if (clients === undefined) return null;
-  const words = `reached ${clients === 0 ? "nobody" : counted(clients, "client")}`;
   return (
-    <span class="reached numbers quiet" title={words}>
-      <span aria-hidden="true">→ {count(clients)}</span>
-      <span class="visually-hidden">{words}</span>
+    <span class="reached numbers">
+      <span class="visually-hidden">reached </span>
+      {clients === 0 ? "nobody" : counted(clients, "client")}
     </span>
   );
 }

@@ -87,6 +87,7 @@ export class AnswerLayer {
     const others = drawing === undefined ? 1 : BACK;
     map.setPaintProperty("areas-fill", "fill-opacity", others);
     map.setPaintProperty("areas-line", "line-opacity", others);
+    map.setPaintProperty("shade", "circle-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;
     this.#labels = drawing.labels.map(({ at, text, holds, as, anchor, isNumber = false }) => {

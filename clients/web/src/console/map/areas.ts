@@ -69,6 +69,13 @@ export function boxOf({ geometry }: Feature): Box {
   return box;
 }
 
+/** The middle of a shape, with half its width in pixels at zoom 0 as the property `radius`. */
+export function discOf(shape: Feature): Feature {
+  const [west, south, east, north] = boxOf(shape);
+  const coordinates = [(west + east) / 2, (south + north) / 2];
+  return { type: "Feature", properties: { radius: ((east - west) * 256) / 360 }, geometry: { type: "Point", coordinates } };
+}
+
 function polygon(coordinates: Position[][], properties: Record<string, unknown>): Feature {
   return { type: "Feature", properties, geometry: { type: "Polygon", coordinates } };
 }

@@ -12,7 +12,7 @@ interface Flash {
   readonly began_ms: number;
 }
 
-const LASTS_MS = 1600;
+const LASTS_MS = 2400;
 /** The oldest goes for a newer one. */
 const MOST = 40;
 const LINES = 12;
@@ -53,7 +53,7 @@ export class Flashes {
     this.#canvas.hidden = this.#flashes.length === 0;
     const pen = this.#canvas.hidden ? null : cleared(this.#canvas, map);
     if (pen === null) return;
-    const colour = getComputedStyle(document.documentElement).getPropertyValue("--map-match");
+    const colour = getComputedStyle(document.documentElement).getPropertyValue("--map-client");
     pen.strokeStyle = colour;
     pen.fillStyle = colour;
     pen.lineCap = "round";
@@ -62,7 +62,13 @@ export class Flashes {
       const from = map.project([at[0], at[1]]);
       // Out to who received it in the first third; then it fades.
       const reach = calm.matches ? 1 : Math.min(1, done * 3);
-      pen.globalAlpha = calm.matches ? 0.8 : Math.min(1, (1 - done) * 1.5);
+      const strength = calm.matches ? 0.8 : Math.min(1, (1 - done) * 1.5);
+      const radius = calm.matches ? 14 : 6 + 18 * Math.sqrt(done);
+      pen.globalAlpha = strength * 0.25;
+      pen.beginPath();
+      pen.arc(from.x, from.y, radius, 0, 2 * Math.PI);
+      pen.fill();
+      pen.globalAlpha = strength;
       pen.lineWidth = 2;
       for (const place of to) {
         const end = map.project([place[0], place[1]]);
@@ -77,7 +83,7 @@ export class Flashes {
       }
       pen.lineWidth = 2.5;
       pen.beginPath();
-      pen.arc(from.x, from.y, calm.matches ? 12 : 6 + 16 * done, 0, 2 * Math.PI);
+      pen.arc(from.x, from.y, radius, 0, 2 * Math.PI);
       pen.stroke();
     }
     this.#next();

@@ -80,6 +80,7 @@ const SIGNS: readonly (readonly [sample: string, words: string])[] = [
   ["heading", "headed where its tip points"],
   ["trails", "its way in the last 40 s"],
   ["flashes", "just delivered to a client"],
+  ["shade", "small areas, darker where more of them lie"],
   ["rings", "how many marks are there, a part for each colour"],
   ["dashes", "how far it is between two places"],
   ["violations", "violated a check lately"],

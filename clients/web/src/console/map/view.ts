@@ -49,7 +49,10 @@ const KNOWN_WAY_S = 60;
 /** By itself the map counts marks below this zoom where there are more than so many. */
 const FAR = 9;
 const CROWD = 150;
-const AREAS = ["areas-fill", "areas-line", "areas-middle"];
+const AREAS = ["areas-fill", "areas-line", "areas-middle", "shade"];
+
+/** How much one area that is shade darkens the map. */
+const SHADE = 0.05;
 
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
@@ -127,6 +130,7 @@ export class MapView implements Shown {
     this.#density = new Density(base, this.#events, () => (this.#switched.events ? this.marks : "points"));
     this.#flashes = new Flashes(base);
     this.#lines = new Lines(base, this.#events);
+    this.#addShade();
     this.#addShapes("areas", "--map-area", 0.08);
     this.#addShapes("chosen", "--accent", 0.16);
     this.#addShapes("draft", "--map-match", 0.12);
@@ -365,7 +369,7 @@ export class MapView implements Shown {
     return this.#placed.size;
   }
 
-  draw(source: "areas" | "chosen" | "draft" | "draft-handles" | "route", features: Feature[]): void {
+  draw(source: "areas" | "shade" | "chosen" | "draft" | "draft-handles" | "route", features: Feature[]): void {
     this.#corridors.get(source)?.show(features);
     this.#base.setData(source, { type: "FeatureCollection", features });
   }
@@ -459,6 +463,16 @@ export class MapView implements Shown {
   #css(variable: string, opacity = 1): string {
     const [red, green, blue] = this.#base.colour(variable).map((part) => Math.round(part * 255));
     return `rgba(${red ?? 0}, ${green ?? 0}, ${blue ?? 0}, ${opacity})`;
+  }
+
+  /** The layer of areas that are too small or too many for rings: where more of them lie, the map is darker. */
+  #addShade(): void {
+    const { map } = this.#base;
+    map.addSource("shade", { type: "geojson", data: EMPTY });
+    const at = (zoom: number): ExpressionSpecification => ["*", ["get", "radius"], 2 ** zoom];
+    const radius: ExpressionSpecification = ["interpolate", ["exponential", 2], ["zoom"], 0, at(0), 24, at(24)];
+    map.addLayer({ id: "shade", type: "circle", source: "shade", paint: { "circle-radius": radius } });
+    this.#base.onTheme(() => map.setPaintProperty("shade", "circle-color", this.#css("--map-area", SHADE)));
   }
 
   /** The layers of a route that was asked for: its line and its ends. */

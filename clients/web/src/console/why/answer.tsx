@@ -72,22 +72,23 @@ export function Answer({
   );
 }
 
-/** The way of the event: each step is taken, or it is where the event stops. */
+/** The way of the event: each step is taken, or it is where the event stops, or the event has not come so far. */
 function Steps({ area, nearest, constraints, conditionHolds: met, matched }: FilterWords) {
   const inArea = area.mark === "yes" && nearest?.mark !== "no";
-  const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean])[] = [
+  const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean | undefined])[] = [
     [MapPin, "Event", true],
     [Radar, "Area", inArea],
     [ListChecks, constraints.length === 0 ? "No condition" : "Conditions", met],
-    [Smartphone, "Client", matched],
+    // It has stopped nothing.
+    [Smartphone, "Client", matched ? true : undefined],
   ];
   return (
     <ol class="steps" aria-hidden="true">
       {steps.map(([icon, label, taken], index) => (
-        <li key={index} class={taken ? "taken" : "stopped"}>
+        <li key={index} class={taken === undefined ? undefined : taken ? "taken" : "stopped"}>
           <span class="stop">
             <Icon of={icon} size={18} />
-            {index > 0 && (
+            {index > 0 && taken !== undefined && (
               <span class="tick">
                 <Icon of={taken ? Check : X} size={10} />
               </span>
@@ -113,9 +114,18 @@ function FilterPart({ words, number }: { readonly words: FilterWords; readonly n
         <li class={area.mark}>
           <Mark mark={area.mark} />
           <div>
-            <span>{area.text}</span>
-            {area.distance !== undefined && (
-              <Gauge value={area.distance.distance_m} limit={area.distance.radius_m} text={metres(area.distance.radius_m)} />
+            {area.distance === undefined ? (
+              <span>{area.text}</span>
+            ) : (
+              <>
+                <span class="saw">
+                  <span>
+                    Distance <strong>{metres(area.distance.distance_m)}</strong>
+                  </span>
+                  <code>at most {metres(area.distance.radius_m)}</code>
+                </span>
+                <Gauge value={area.distance.distance_m} limit={area.distance.radius_m} />
+              </>
             )}
           </div>
         </li>

@@ -6,7 +6,6 @@ import type { Explanation } from "nearcast";
 import type { Place, Plane } from "../../shared/map/plane.js";
 import { shapesOf, type AreaShown } from "../map/areas.js";
 import { metres } from "../words.js";
-import { areaShort, decisive, filterWords } from "./words.js";
 
 /** What is drawn that a check, a rule set or a group definition has found. */
 export type FoundAs = "violation" | "derived" | "group";
@@ -29,14 +28,13 @@ export interface WhyDrawing {
   readonly pins?: readonly Pin[];
 }
 
-/** A mark with its name, and what holds of it and what does not. */
+/** A mark with its name. */
 export interface Pin {
   readonly kind: "event" | "client";
   /** In degrees of the map. */
   readonly at: readonly [number, number];
   readonly name: string;
   readonly holds: boolean;
-  readonly rows: readonly { readonly mark: "yes" | "no" | "unknown"; readonly text: string }[];
   /** On which side of the mark its words stand: away from what it is about. */
   readonly side: "above" | "below";
 }
@@ -91,26 +89,9 @@ export function whyDrawing(
       ...(isOut && { anchor: isSteep ? "left" : corner }),
     });
   }
-  const filter = decisive(explanation);
-  const pins: Pin[] = [
-    { kind: "event", at, name: event.name, holds, rows: filter === undefined ? [] : rowsOf(filter), side: isAbove ? "above" : "below" },
-  ];
-  if (clientAt !== undefined) pins.push({ kind: "client", at: clientAt, name, holds, rows: [], side: isAbove ? "below" : "above" });
+  const pins: Pin[] = [{ kind: "event", at, name: event.name, holds, side: isAbove ? "above" : "below" }];
+  if (clientAt !== undefined) pins.push({ kind: "client", at: clientAt, name, holds, side: isAbove ? "below" : "above" });
   return { features: [...aroundOf(features), ...features], labels, pins };
-}
-
-/** Conditions on the map: more of them stand in the panel. */
-const ROWS = 4;
-
-function rowsOf(filter: Explanation["filters"][number]): Pin["rows"] {
-  const { area, constraints } = filterWords(filter);
-  return [
-    { mark: area.mark, text: areaShort(filter) },
-    ...constraints.slice(0, ROWS).map(({ mark, label, value, constraint }) => ({
-      mark,
-      text: mark === "yes" ? `${label} ${value}` : `${label} ${value}, not ${constraint}`,
-    })),
-  ];
 }
 
 /** The world around the area, which is dimmed; nothing where there are several areas. */

@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { ChevronRight, CircleCheck, Clock } from "lucide";
+import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import type { DeliveredFeature, EventDeliveries } from "nearcast";
 
@@ -59,65 +60,51 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
         : "no: delivered once, then forgotten (no ttl_s and no key)";
   return (
     <section aria-label="The event">
-      <table class="properties">
-        <caption class="visually-hidden">Properties</caption>
-        <tbody>
-          {properties.map(([name, value]) => (
-            <tr key={name}>
-              <th scope="row">
-                <bdi>{valueText(name, 80)}</bdi>
-              </th>
-              <td>
-                <bdi>{valueText(value, 1000)}</bdi>
-              </td>
-            </tr>
-          ))}
-          {properties.length === 0 && (
-            <tr>
-              <td class="quiet">It has no properties.</td>
-            </tr>
-          )}
-        </tbody>
-      </table>
-      <dl class="pairs">
-        <dt>id</dt>
-        <dd>
+      <dl class="fields">
+        {properties.map(([name, value]) => (
+          <Fact key={name} name={valueText(name, 80)}>
+            <bdi>{valueText(value, 1000)}</bdi>
+          </Fact>
+        ))}
+        <Fact name="id">
           <bdi>{valueText(feature.id)}</bdi>
-        </dd>
+        </Fact>
         {feature.key !== undefined && (
-          <>
-            <dt>key</dt>
-            <dd>
-              <bdi>{valueText(feature.key)}</bdi>
-            </dd>
-          </>
+          <Fact name="key">
+            <bdi>{valueText(feature.key)}</bdi>
+          </Fact>
         )}
-        <dt>time</dt>
-        <dd>
+        <Fact name="time">
           <time dateTime={feature.time}>{clock(feature.time)}</time> <span class="quiet">{feature.time.slice(0, 10)}</span>
-        </dd>
+        </Fact>
         {client !== undefined && (
-          <>
-            <dt>client</dt>
-            <dd>
-              <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
-                <bdi>{client}</bdi>
-              </button>
-            </dd>
-          </>
+          <Fact name="client">
+            <button type="button" class="link" onClick={() => console.open({ kind: "client", client })}>
+              <bdi>{client}</bdi>
+            </button>
+          </Fact>
         )}
-        <dt>stays live</dt>
-        <dd>{life}</dd>
-        <dt>place</dt>
-        <dd class="numbers">
-          {degrees(place, settings.world)}{" "}
+        <Fact name="stays live">{life}</Fact>
+        <Fact name="place">
+          <span class="numbers">{degrees(place, settings.world)}</span>{" "}
           <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
             Show
           </button>{" "}
           {point !== undefined && live.objects.get(point) !== undefined && <FollowButton id={point} />}
-        </dd>
+        </Fact>
       </dl>
     </section>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>
+        <bdi>{name}</bdi>
+      </dt>
+      <dd>{children}</dd>
+    </div>
   );
 }
 

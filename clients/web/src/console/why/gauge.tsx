@@ -1,6 +1,7 @@
 // A value beside its limit, on a scale that ends at the larger of both.
 
-export function Gauge({ value, limit, text }: { readonly value: number; readonly limit: number; readonly text: string }) {
+/** `text`: what the limit is, where that is not said beside it. */
+export function Gauge({ value, limit, text }: { readonly value: number; readonly limit: number; readonly text?: string }) {
   const most = Math.max(value, limit) * 1.08;
   const part = (of: number): string => `${((100 * of) / (most || 1)).toFixed(1)}%`;
   return (

@@ -58,7 +58,7 @@ export function EventName({ feature }: { readonly feature: DeliveredFeature }) {
   return <bdi>{nameOf(feature, attribute)}</bdi>;
 }
 
-/** A few of an event's properties on one line. */
+/** A few of an event's properties on one line; what says itself what it is stands there without its name, as `50 km/h` does. */
 export function EventSummary({ feature }: { readonly feature: DeliveredFeature }) {
   const console = useConsole();
   const { live, settings } = console;
@@ -73,10 +73,12 @@ export function EventSummary({ feature }: { readonly feature: DeliveredFeature }
   return (
     <span class="summary">
       {shown.map(([name, value]) => {
-        const [label, text] = readable(name, valueText(value, 32));
+        const raw = valueText(value, 32);
+        const [label, text] = readable(name, raw);
+        const isPlain = text !== raw || (typeof value === "string" && /\p{L}/u.test(value));
         return (
-          <span key={name}>
-            <bdi class="quiet">{valueText(label, 24)}</bdi> <bdi>{text}</bdi>
+          <span key={name} title={label}>
+            {!isPlain && <bdi class="quiet">{valueText(label, 24)}</bdi>} <bdi>{text}</bdi>
           </span>
         );
       })}

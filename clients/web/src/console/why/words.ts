@@ -158,15 +158,6 @@ function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): 
   return holds ? `Inside of ${name}.` : `${metres(metres_outside)} outside of ${name}.`;
 }
 
-/** The same on a label of the map: `within 500 m`, `outside the polygon`. */
-export function areaShort({ area }: Filter): string {
-  const { form, holds, distance_m, radius_m } = area as Area;
-  if (form === "everywhere") return "any place";
-  if (typeof distance_m === "number" && typeof radius_m === "number")
-    return `${metres(distance_m)} away, ${holds ? "within" : "beyond"} ${metres(radius_m)}`;
-  return `${holds ? "inside" : "outside"} ${FORMS[form] ?? form}`;
-}
-
 /** What else the answer says: a sentence of the event's own reach, and how well the client's place is known. */
 export function notes(explanation: Explanation): { readonly reach?: string; readonly position?: string } {
   const { reach, position, position_withheld } = explanation as {

@@ -83,7 +83,7 @@ export function List({ phone }: Props): JSX.Element {
             hold.focus(relatedTarget instanceof Node && currentTarget.contains(relatedTarget))
           }
         >
-          <Section phone={phone} title="Alarms" entries={alarmed} />
+          <Section phone={phone} title={alarmed.length === 1 ? "Alarm" : "Alarms"} pressing entries={alarmed} />
           <Section phone={phone} title="Now" entries={now.filter((entry) => !alarmed.includes(entry))} />
           <Section phone={phone} title="Earlier" entries={lines.slice(now.length)} />
         </div>
@@ -123,14 +123,21 @@ function Sort({ order, choose }: { readonly order: Order; readonly choose: (orde
   );
 }
 
-function Section({ phone, title, entries }: Props & { readonly title: string; readonly entries: readonly Entry[] }): JSX.Element | null {
+interface SectionProps extends Props {
+  readonly title: string;
+  /** Its title says already that these are alarms. */
+  readonly pressing?: boolean;
+  readonly entries: readonly Entry[];
+}
+
+function Section({ phone, title, pressing = false, entries }: SectionProps): JSX.Element | null {
   if (entries.length === 0) return null;
   return (
-    <section>
+    <section class={pressing ? "pressing" : undefined}>
       <h3>{title}</h3>
       <ol>
         {entries.map((entry) => (
-          <Line key={entry.key} phone={phone} entry={entry} />
+          <Line key={entry.key} phone={phone} entry={entry} tagged={entry.alarm && !pressing} />
         ))}
       </ol>
     </section>
@@ -160,13 +167,15 @@ function Empty({ phone }: Props): JSX.Element {
 
 interface LineProps extends Props {
   readonly entry: Entry;
+  /** It says itself that it is an alarm. */
+  readonly tagged: boolean;
 }
 
 /** So many properties stand in the line itself; all of them where it is opened. */
 const IN_LINE = 2;
 const IN_LINE_LENGTH = 40;
 
-function Line({ phone, entry }: LineProps): JSX.Element {
+function Line({ phone, entry, tagged }: LineProps): JSX.Element {
   const { key, kind, title, pairs, place, alarm, time_ms } = entry;
   if (kind === "gap") {
     return (
@@ -190,7 +199,7 @@ function Line({ phone, entry }: LineProps): JSX.Element {
         <KindMark entry={entry} />
         <span class="what">
           <span class="title">
-            {alarm && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
+            {tagged && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
           </span>
           <span class="whereabouts numbers">
             <Arrow world={world} from={here} to={place} />

@@ -7,7 +7,7 @@ const VERTEX = `#version 300 es
 uniform vec4 u_place;
 uniform float u_now;
 uniform float u_ratio;
-uniform float u_zoom;
+uniform float u_rim;
 uniform float u_headed;
 uniform vec4 u_colours[${LOOKS + CLASSES}];
 uniform vec2 u_looks[${LOOKS}];
@@ -26,7 +26,7 @@ void main() {
   float left = a_state.w <= 0.0 ? 1.0 : 1.0 - 0.7 * smoothstep(0.35, 1.0, (u_now - a_time.x) / a_state.w);
   v_colour = u_colours[a_state.z < 0.0 ? look : ${LOOKS} + int(a_state.z)] * left;
   v_shape = u_looks[look].x;
-  v_size = (u_looks[look].y * u_zoom + 2.0) * u_ratio;
+  v_size = (u_looks[look].y + 2.0 * u_rim) * u_ratio;
   v_edge = v_size * 0.5;
   v_forward = vec2(0.0);
   if (u_headed > 0.5 && a_state.y > -9.0 && v_shape < 0.5) {
@@ -40,6 +40,7 @@ const FRAGMENT = `#version 300 es
 precision highp float;
 uniform vec4 u_ground;
 uniform float u_ratio;
+uniform highp float u_rim;
 in vec4 v_colour;
 in float v_shape;
 in float v_size;
@@ -55,7 +56,7 @@ void main() {
   float edge = v_edge;
   float fine = u_ratio * 0.5;
   float inside = 1.0 - smoothstep(edge - fine, edge + fine * 0.2, away);
-  float body = 1.0 - smoothstep(edge - u_ratio - fine, edge - u_ratio + fine, away);
+  float body = 1.0 - smoothstep(edge - u_ratio * u_rim - fine, edge - u_ratio * u_rim + fine, away);
   if (v_shape > 0.5 && v_shape < 1.5) body *= smoothstep(edge - 3.0 * u_ratio - fine, edge - 3.0 * u_ratio + fine, away);
   // A nose shows where it goes.
   if (dot(v_forward, v_forward) > 0.5) {
@@ -64,7 +65,7 @@ void main() {
     float wide = edge * 0.95 * (1.0 - along / (edge * 1.9));
     float nose = step(0.0, along) * (1.0 - smoothstep(-fine, fine, aside - wide));
     inside = max(inside, nose);
-    body = max(body, step(edge * 0.6, along) * (1.0 - smoothstep(-fine, fine, aside - wide + u_ratio * 1.2)));
+    body = max(body, step(edge * 0.6, along) * (1.0 - smoothstep(-fine, fine, aside - wide + u_ratio * u_rim * 1.2)));
   }
   // A halo is a ring with nothing in it.
   if (v_shape > 2.5 && v_shape < 3.5) inside *= smoothstep(edge - 4.0 * u_ratio, edge - 3.0 * u_ratio, away);
@@ -100,7 +101,7 @@ export class GlPainter implements Painter {
     const uniform = (name: string): WebGLUniformLocation | null => this.#uniforms[name] ?? null;
     gl.useProgram(this.#program);
     gl.uniform1f(uniform("u_now"), now);
-    gl.uniform1f(uniform("u_zoom"), scene.scale);
+    gl.uniform1f(uniform("u_rim"), scene.rim);
     gl.uniform1f(uniform("u_headed"), scene.headed ? 1 : 0);
     gl.uniform1f(uniform("u_ratio"), ratio);
     gl.uniform4fv(uniform("u_colours"), scene.colours.flat());
@@ -145,7 +146,7 @@ export class GlPainter implements Painter {
     gl.bindVertexArray(null);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
-    const names = ["u_place", "u_now", "u_ratio", "u_zoom", "u_headed", "u_colours", "u_looks", "u_ground"];
+    const names = ["u_place", "u_now", "u_ratio", "u_rim", "u_headed", "u_colours", "u_looks", "u_ground"];
     this.#uniforms = Object.fromEntries(names.map((name) => [name, gl.getUniformLocation(program, name)]));
     [this.#program, this.#buffer, this.#array] = [program, buffer, array];
     this.#trails.begin(gl, link(gl, TRAIL_SHADERS));

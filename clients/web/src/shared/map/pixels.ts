@@ -35,7 +35,7 @@ export class PixelPainter implements Painter {
       this.#image = new ImageData(width, height);
       this.#pixels = new Uint32Array(this.#image.data.buffer);
     } else this.#pixels.fill(0);
-    const made = JSON.stringify([width, scene.scale, scene.ratio, scene.headed, scene.colours, scene.ground]);
+    const made = JSON.stringify([width, scene.looks, scene.rim, scene.ratio, scene.headed, scene.colours, scene.ground]);
     if (made !== this.#made) {
       this.#made = made;
       this.#sprites.clear();
@@ -96,8 +96,9 @@ export class PixelPainter implements Painter {
     const { shape, size } = scene.looks[look] ?? { shape: "disc", size: 1 };
     return spriteOf({
       shape,
-      across: Math.min(2 * MARGIN_PX - 4, (size * scene.scale + 2) * scene.ratio),
+      across: Math.min(2 * MARGIN_PX - 4, (size + 2 * scene.rim) * scene.ratio),
       ratio: scene.ratio,
+      rim: scene.rim,
       colour: scene.colours[colour < 0 ? look : 8 + colour] ?? [0, 0, 0, 1],
       ground: scene.ground,
       opacity: 1 - (0.7 * fade) / (FADES - 1),

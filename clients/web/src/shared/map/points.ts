@@ -43,6 +43,11 @@ const HEADED = 1e-7;
 const TRAILED = 2000;
 /** Of more points than this each is drawn smaller, down to half its size. */
 const CROWD = 4000;
+/** Of more discs than this each is a dot without an edge from far away, so that neither the map nor the discs are hidden. */
+const DOTS = 100;
+/** A disc is whole from this zoom on, and a dot so many levels further out. */
+const WHOLE_ZOOM = 14;
+const DOT_LEVELS = 3.5;
 /** Points are drawn again when one has moved by so much of a pixel, and after so long at the latest. */
 const SEEN_PX = 0.25;
 const SLOWEST_MS = 250;
@@ -330,6 +335,9 @@ export class Points {
     const world_px = 512 * 2 ** zoom;
     const [scale_x, scale_y] = [(2 * world_px) / clientWidth, (-2 * world_px) / clientHeight];
     const crowd = Math.max(0.5, Math.min(1, Math.sqrt(CROWD / this.#ids.length)));
+    const scale = crowd * Math.min(1.3, Math.max(0.55, 0.55 + (zoom - 8) * 0.11));
+    const part = (of: number): number => Math.min(1, Math.max(0, of));
+    const far = part((WHOLE_ZOOM - zoom) / DOT_LEVELS) * part(this.#ids.length / DOTS - 1);
     painter.draw({
       data: this.#data,
       count: this.#ids.length,
@@ -339,9 +347,12 @@ export class Points {
       size,
       place: [scale_x, scale_y, (this.#origin[0] - centre.x) * scale_x, (this.#origin[1] - centre.y) * scale_y],
       copies: map.getRenderWorldCopies() ? Math.ceil(clientWidth / world_px / 2) : 0,
-      scale: crowd * Math.min(1.3, Math.max(0.55, 0.55 + (zoom - 8) * 0.11)),
+      rim: Math.min(1, 1.5 * (1 - far)),
       headed: this.trails !== undefined && zoom >= HEADED_ZOOM,
-      looks: this.#looks,
+      looks: this.#looks.map((look) => ({
+        ...look,
+        size: look.size * (look.shape === "disc" ? Math.max(Math.min(scale, 0.45), scale * (1 - far / 2)) : scale),
+      })),
       colours: this.#colours(colour),
       ground: colour("--map-ground"),
       trails: this.trails,

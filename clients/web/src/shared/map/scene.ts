@@ -37,10 +37,11 @@ export interface Scene {
   readonly place: readonly [number, number, number, number];
   /** The world is shown so many times more on either side. */
   readonly copies: number;
-  /** What sizes of looks are multiplied by. */
-  readonly scale: number;
+  /** How wide the light edge of a point is, in CSS pixels. */
+  readonly rim: number;
   /** Whether points show where they are headed. */
   readonly headed: boolean;
+  /** As large as they are at this zoom. */
   readonly looks: readonly PointLook[];
   /** Of the looks, up to {@link LOOKS}, then of the classes. */
   readonly colours: readonly Colour[];

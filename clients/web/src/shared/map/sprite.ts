@@ -8,6 +8,8 @@ export interface SpriteOptions {
   /** In device pixels, its light edge included. */
   readonly across: number;
   readonly ratio: number;
+  /** How wide the light edge is, in CSS pixels. */
+  readonly rim: number;
   readonly colour: Colour;
   /** Of the edge that parts it from what lies below. */
   readonly ground: Colour;
@@ -52,7 +54,7 @@ export function spriteOf(options: SpriteOptions): Sprite {
 }
 
 /** How much of a pixel is the shape, and how much of that its colour. */
-function coverage({ across, ratio, shape, heading }: SpriteOptions, x: number, y: number): { inside: number; body: number } {
+function coverage({ across, ratio, rim, shape, heading }: SpriteOptions, x: number, y: number): { inside: number; body: number } {
   const edge = across / 2;
   const fine = ratio / 2;
   const away =
@@ -64,7 +66,7 @@ function coverage({ across, ratio, shape, heading }: SpriteOptions, x: number, y
           ? Math.max(Math.abs(x), Math.abs(y))
           : Math.hypot(x, y);
   let inside = 1 - smooth(edge - fine, edge + fine * 0.2, away);
-  let body = 1 - smooth(edge - ratio - fine, edge - ratio + fine, away);
+  let body = 1 - smooth(edge - ratio * rim - fine, edge - ratio * rim + fine, away);
   if (shape === "ring") body *= smooth(edge - 3 * ratio - fine, edge - 3 * ratio + fine, away);
   if (heading !== undefined && shape === "disc") {
     const [forward_x, forward_y] = [Math.sin(heading), -Math.cos(heading)];
@@ -72,7 +74,7 @@ function coverage({ across, ratio, shape, heading }: SpriteOptions, x: number, y
     const aside = Math.abs(x * -forward_y + y * forward_x);
     const wide = edge * 0.95 * (1 - along / (edge * 1.9));
     if (along >= 0) inside = Math.max(inside, 1 - smooth(-fine, fine, aside - wide));
-    if (along >= edge * 0.6) body = Math.max(body, 1 - smooth(-fine, fine, aside - wide + ratio * 1.2));
+    if (along >= edge * 0.6) body = Math.max(body, 1 - smooth(-fine, fine, aside - wide + ratio * rim * 1.2));
   }
   // A halo is a ring with nothing in it.
   if (shape === "halo") inside *= smooth(edge - 4 * ratio, edge - 3 * ratio, away);
