@@ -191,7 +191,7 @@ pub(crate) fn possible(path: &str) -> String {
     }
 }
 
-/// The same path and query at another broker, without a token.
+/// Path and query at another broker, without a token.
 fn location(url: &str, uri: &Uri) -> String {
     let mut location = [url.trim_end_matches('/'), uri.path()].concat();
     let parameters = uri.query().unwrap_or_default().split('&');
