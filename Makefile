@@ -4,7 +4,7 @@ CARGO ?= cargo
 # Passed on to the program that a target runs: make demo ARGS="--for 20s"
 ARGS ?=
 
-.PHONY: help web demo load test full-disk-test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
+.PHONY: help web demo cluster-demo load test full-disk-test api-test contract-test python-test python-check gpu-test check bench bench-all micro soak fuzz ptx
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-17s %s\n", $$1, $$2 }'
@@ -28,6 +28,10 @@ $(PAGES): clients/web/node_modules/.installed $(PAGES_SOURCES)
 
 demo: web ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"
 	$(CARGO) run --locked --release --package broker --bin nearcast -- demo $(ARGS)
+
+cluster-demo: ## Kill a broker and a NATS server of a cluster under the taxis, and check every delivery; needs python3, and the network once; ARGS="--for 15s"
+	$(CARGO) build --locked --release --package broker --bin nearcast
+	ops/cluster-demo/run $(ARGS)
 
 # Most tests wait for a broker more than they compute.
 TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
