@@ -20,7 +20,7 @@ const ELSEWHERE = { type: "urn:nearcast:problem:elsewhere", title: "another brok
 class Door {
   readonly #server: Server;
   readonly asked: { readonly line: string; readonly token: string | undefined }[] = [];
-  /** Whom it names; nobody yet. */
+  /** The address that it names; none yet. */
   other = "";
 
   private constructor() {
