@@ -21,6 +21,9 @@ pub enum Error {
         problem: Box<Problem>,
         /// After how long it is worth trying again, where the broker said so.
         retry_after: Option<Duration>,
+        /// The same request at the broker that carries it out, where the code is `elsewhere`. It is followed; what is left is what leads
+        /// nowhere.
+        location: Option<String>,
     },
     /// A connection could not be made, or broke. A session tries again by itself; a call over HTTP is the caller's to try again.
     #[error("{reason}")]
@@ -103,7 +106,7 @@ impl Error {
     }
 
     pub(crate) fn refused(problem: Problem) -> Self {
-        Self::Problem { problem: Box::new(problem), retry_after: None }
+        Self::Problem { problem: Box::new(problem), retry_after: None, location: None }
     }
 
     pub(crate) fn closed(reason: &str) -> Self {

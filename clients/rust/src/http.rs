@@ -1,6 +1,10 @@
 //! The broker's calls over HTTP, of which the upgrade to a WebSocket is one.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use reqwest::{
     Method, Response,
@@ -16,7 +20,12 @@ use tokio_tungstenite::{
     },
 };
 
-use crate::{Checkpoint, Error, addresses::Addresses, problem, token::Tokens};
+use crate::{
+    Checkpoint, Error,
+    addresses::{Addresses, HOPS_MAX, has_tls},
+    problem,
+    token::Tokens,
+};
 
 /// A WebSocket to the broker.
 pub(crate) type Socket = WebSocketStream<reqwest::Upgraded>;
@@ -28,6 +37,9 @@ const PROBLEM_MAX: usize = 1 << 20;
 
 pub(crate) struct Http {
     client: reqwest::Client,
+    /// For a broker with TLS that one without names, where no address has TLS: `client` does not trust the machine's authorities then.
+    client_with_tls: OnceLock<reqwest::Client>,
+    roots_pem: Vec<Vec<u8>>,
     pub(crate) addresses: Addresses,
     pub(crate) tokens: Tokens,
     timeout: Duration,
@@ -49,28 +61,49 @@ impl Http {
     ) -> Result<Self, Error> {
         let addresses = Addresses::new(urls)?;
         // Whom the machine trusts is asked only where somebody has to be trusted: that reads many files.
-        let tls = tls(addresses.all.iter().any(|address| address.starts_with("https")), roots_pem)?;
-        // A broker sends nobody elsewhere: what is sent here is for it alone.
-        let builder = reqwest::Client::builder().http1_only().no_proxy().tcp_nodelay(true);
-        let builder = builder.redirect(reqwest::redirect::Policy::none());
-        let client = builder.use_preconfigured_tls(tls).build();
-        let client = client.map_err(|fault| Error::Invalid(format!("no client for HTTP: {fault}")))?;
-        Ok(Self { client, addresses, tokens, timeout })
+        let client = client(addresses.all.iter().any(|address| has_tls(address)), roots_pem)?;
+        let roots_pem = roots_pem.to_owned();
+        Ok(Self { client, client_with_tls: OnceLock::new(), roots_pem, addresses, tokens, timeout })
     }
 
-    /// Opens a WebSocket for a client, that goes on behind a place.
+    fn client(&self, address: &str) -> Result<&reqwest::Client, Error> {
+        if !has_tls(address) || self.addresses.all.iter().any(|address| has_tls(address)) {
+            return Ok(&self.client);
+        }
+        if let Some(client) = self.client_with_tls.get() {
+            return Ok(client);
+        }
+        let client = client(true, &self.roots_pem)?;
+        Ok(self.client_with_tls.get_or_init(|| client))
+    }
+
+    /// Opens a WebSocket for a client, that goes on behind a place: at an address, or where the broker there says that the client is
+    /// served, which is written into `address`.
     pub(crate) async fn socket(
         &self,
-        address: &str,
+        address: &mut String,
         client: &str,
         resume: Option<&Checkpoint>,
         token: Option<&str>,
     ) -> Result<Socket, Error> {
-        let key = generate_key();
         let query = resume.map(|resume| format!("?resume={}", encoded(&resume.to_string())));
+        let path = format!("{}/ws{}", client_path(client), query.unwrap_or_default());
+        let mut hops = 0;
+        loop {
+            let error = match self.upgrade(address, &path, token).await {
+                Err(error) if hops < HOPS_MAX => error,
+                done => return done,
+            };
+            *address = self.addresses.learn(address, &path, &error).ok_or(error)?;
+            hops += 1;
+        }
+    }
+
+    async fn upgrade(&self, address: &str, path: &str, token: Option<&str>) -> Result<Socket, Error> {
+        let key = generate_key();
         let mut request = self
-            .client
-            .get(format!("{address}{}/ws{}", client_path(client), query.unwrap_or_default()))
+            .client(address)?
+            .get(format!("{address}{path}"))
             .header(CONNECTION, "Upgrade")
             .header(UPGRADE, "websocket")
             .header("Sec-WebSocket-Version", "13")
@@ -92,7 +125,7 @@ impl Http {
     }
 
     /// Carries out a call and returns what it answers. A token that has just ended is asked for again, once. A broker that
-    /// is away, or a standby, is left for the next address.
+    /// is away, or a standby, is left for the next address, and one that names another for that.
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -101,15 +134,22 @@ impl Http {
     ) -> Result<Vec<u8>, Error> {
         let mut token = self.tokens.current().await?;
         let mut is_renewed = false;
-        let mut others = self.addresses.all.len() - 1;
+        let mut others = self.addresses.all.len() - 1 + usize::from(self.addresses.home(path).is_some());
+        let mut address = self.addresses.of(path);
+        let mut hops = 0;
         loop {
-            let at = self.addresses.current();
-            let url = format!("{}{path}", self.addresses.all[at]);
-            let error = match self.once(method.clone(), url, body.clone(), token.clone()).await {
+            let error = match self.once(method.clone(), &address, path, body.clone(), token.clone()).await {
                 Err(error) => error,
                 done => return done,
             };
-            let is_refused = matches!(error.code(), Some("recovering" | "stopping"));
+            if hops < HOPS_MAX
+                && let Some(home) = self.addresses.learn(&address, path, &error)
+            {
+                hops += 1;
+                address = home;
+                continue;
+            }
+            let is_refused = matches!(error.code(), Some("recovering" | "stopping" | "elsewhere"));
             let is_away = matches!(error, Error::Connection { .. });
             if !is_renewed && error.code() == Some("token-expired") && self.tokens.renewable() {
                 is_renewed = true;
@@ -117,24 +157,26 @@ impl Http {
                 continue;
             }
             if is_refused || is_away || matches!(error, Error::Timeout { .. }) {
-                self.addresses.leave(at);
+                self.addresses.leave(&address);
             }
             // What may have been carried out is repeated where that changes nothing.
             if others == 0 || !(is_refused || is_away && method != Method::POST) {
                 return Err(error);
             }
             others -= 1;
+            address = self.addresses.of(path);
         }
     }
 
     async fn once(
         &self,
         method: Method,
-        url: String,
+        address: &str,
+        path: &str,
         body: Option<Body>,
         token: Option<String>,
     ) -> Result<Vec<u8>, Error> {
-        let mut request = self.client.request(method, url);
+        let mut request = self.client(address)?.request(method, format!("{address}{path}"));
         if let Some(token) = token {
             request = request.header(AUTHORIZATION, bearer(&token)?);
         }
@@ -212,6 +254,14 @@ async fn refusal(response: Response) -> Error {
     let headers = response.headers().clone();
     let body = bounded(response, PROBLEM_MAX).await.unwrap_or_default();
     problem::of_answer(status, |name| Some(headers.get(name)?.to_str().ok()?.to_owned()), &body)
+}
+
+fn client(of_machine: bool, roots_pem: &[Vec<u8>]) -> Result<reqwest::Client, Error> {
+    let builder = reqwest::Client::builder().http1_only().no_proxy().tcp_nodelay(true);
+    // The library would follow without the token.
+    let builder = builder.redirect(reqwest::redirect::Policy::none());
+    let client = builder.use_preconfigured_tls(tls(of_machine, roots_pem)?).build();
+    client.map_err(|fault| Error::Invalid(format!("no client for HTTP: {fault}")))
 }
 
 /// TLS as the broker speaks it (1.3), with those trusted whom this machine trusts, and more.

@@ -23,7 +23,7 @@ use crate::{
     Broker, Checkpoint, Connection, Error,
     backoff::Backoff,
     frame::{self, ServerFrame},
-    http::Socket,
+    http::{Socket, client_path},
     state::State,
 };
 
@@ -142,8 +142,8 @@ impl Link {
             return closed;
         }
         let resume = self.state().inbox.received.clone();
-        let at = self.broker.http.addresses.current();
-        let opening = timeout(self.limits.handshake, self.open(at, resume.as_ref()));
+        let mut address = self.broker.http.addresses.of(&client_path(&self.client));
+        let opening = timeout(self.limits.handshake, self.open(&mut address, resume.as_ref()));
         let opened = tokio::select! {
             opened = opening => opened,
             _ = end.changed() => return closed,
@@ -151,7 +151,7 @@ impl Link {
         let late = || Err(Error::broken("the broker was not ready in time"));
         let opened = opened.unwrap_or_else(|_| late());
         if !matches!(opened, Ok(Opened::Ready(..))) {
-            self.broker.http.addresses.leave(at);
+            self.broker.http.addresses.leave(&address);
             *failures += 1;
         }
         let (socket, epoch) = match opened {
@@ -181,10 +181,10 @@ impl Link {
     }
 
     /// Opens a connection and waits until it is ready, which it tells the state.
-    async fn open(&self, at: usize, resume: Option<&Checkpoint>) -> Result<Opened, Error> {
+    async fn open(&self, address: &mut String, resume: Option<&Checkpoint>) -> Result<Opened, Error> {
         let http = &self.broker.http;
         let token = http.tokens.fresh().await?;
-        let mut socket = http.socket(&http.addresses.all[at], &self.client, resume, token.as_deref()).await?;
+        let mut socket = http.socket(address, &self.client, resume, token.as_deref()).await?;
         let none: Arc<str> = "".into();
         let mut problem = None;
         loop {

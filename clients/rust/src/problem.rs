@@ -20,7 +20,9 @@ pub(crate) fn of_answer(status: u16, header: impl Fn(&str) -> Option<String>, bo
         .filter(|value| value.bytes().all(|byte| byte.is_ascii_digit()))
         .and_then(|value| value.parse().ok())
         .map(Duration::from_secs);
-    Error::Problem { problem: Box::new(normalised(document, Some(status))), retry_after }
+    let problem = Box::new(normalised(document, Some(status)));
+    let location = header("location").filter(|_| problem.code() == "elsewhere");
+    Error::Problem { problem, retry_after, location }
 }
 
 /// The problem of a frame.

@@ -63,8 +63,10 @@ export class ProblemError extends NearcastError {
   readonly check: string | undefined;
   /** After how many seconds it is worth trying again, where the broker said so. */
   readonly retry_after_s: number | undefined;
+  /** The same request at the broker that carries it out, of the code `elsewhere`. It is followed; what is left is what leads nowhere. */
+  readonly location: string | undefined;
 
-  constructor(problem: Problem, retry_after_s?: number) {
+  constructor(problem: Problem, retry_after_s?: number, location?: string) {
     const faults = (problem.errors ?? []).map(({ pointer, detail }) => `${pointer || "the document"}: ${detail}`);
     // With faults, `detail` is the first of them.
     super([problem.title, ...(faults.length > 0 ? faults : [problem.detail ?? ""])].filter(Boolean).join("; "));
@@ -80,6 +82,7 @@ export class ProblemError extends NearcastError {
     this.links = problem.links ?? [];
     this.check = problem.check;
     this.retry_after_s = retry_after_s;
+    this.location = this.code === "elsewhere" ? location : undefined;
   }
 }
 

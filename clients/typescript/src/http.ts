@@ -1,13 +1,14 @@
 // The broker's calls over HTTP.
 
-import type { Addresses } from "./addresses.js";
+import { HOPS_MAX, type Addresses } from "./addresses.js";
 import type { Coordinates } from "./areas.js";
 import type { Clock } from "./clock.js";
 import type { Checkpoint } from "./messages.js";
 import { ConnectionError, ProblemError, Timeout } from "./errors.js";
 import type { Feature } from "./events.js";
 import type { Cause, RequestWarning, Subscription } from "./frames.js";
-import { readProblem } from "./problems.js";
+import { hiddenRedirect, readProblem } from "./problems.js";
+import type { SocketEnd } from "./socket.js";
 import type { Tokens } from "./tokens.js";
 
 /** A subscription as the broker shows it: normalised, conditions as text in disjunctive form. */
@@ -112,6 +113,8 @@ interface Call {
   readonly body?: string;
   readonly contentType?: string;
   readonly signal?: AbortSignal | undefined;
+  /** The client that it is about, where the path does not begin with that. */
+  readonly client?: string | undefined;
 }
 
 interface Answer {
@@ -122,7 +125,7 @@ interface Answer {
 
 /** Whether a call that failed so was not carried out, or may be carried out twice: then it is made at the next address. */
 function isForAnother(error: unknown, method: string): boolean {
-  if (error instanceof ProblemError) return error.code === "recovering" || error.code === "stopping";
+  if (error instanceof ProblemError) return ["recovering", "stopping", "elsewhere"].includes(error.code);
   return error instanceof ConnectionError && method !== "POST";
 }
 
@@ -137,20 +140,27 @@ export class Http {
     this.#options = options;
   }
 
-  socketUrl(client: string, resume: Checkpoint | undefined): string {
+  socketUrl(address: string, client: string, resume: Checkpoint | undefined): string {
     const query = resume === undefined ? "" : `?resume=${encodeURIComponent(`${resume.epoch}:${resume.offset}`)}`;
-    return `${this.addresses.current.replace(/^http/, "ws")}${clientPath(client)}/ws${query}`;
+    return `${address.replace(/^http/, "ws")}${clientPath(client)}/ws${query}`;
   }
 
-  /** Why a WebSocket of this client's is refused, asked in a way whose answer can be seen; `undefined` where it is not, or nobody is there. */
-  async refusal(client: string): Promise<ProblemError | undefined> {
+  /**
+   * Why a WebSocket of this client's was never ready: another broker serves it, or it was refused. Browsers hide both, so it is asked in ways
+   * whose answers can be seen. Neither comes where it is not so, or nobody is there.
+   */
+  async why(client: string, address: string, { refused, hidden }: SocketEnd): Promise<{ home?: string; refused?: ProblemError }> {
+    if (refused === undefined && hidden !== true) return {};
+    const path = `${clientPath(client)}/ws`;
     try {
-      await this.call("GET", `${clientPath(client)}/ws`);
+      const home = await this.#elsewhere(address, path, client, refused ?? hiddenRedirect(), undefined);
+      if (home !== undefined && home !== address) return { home };
+      if (refused === undefined) await this.call("GET", path);
     } catch (error) {
       // Only a client that may open a WebSocket learns that this is no request for one.
-      if (error instanceof ProblemError && error.status !== 400 && error.status !== 426) return error;
+      if (error instanceof ProblemError && error.status !== 400 && error.status !== 426) return { refused: error };
     }
-    return undefined;
+    return refused === undefined ? {} : { refused };
   }
 
   /** Carries out a call and returns what it answers, `undefined` for nothing. A token that has just ended is asked for again, once. */
@@ -158,13 +168,15 @@ export class Http {
     return (await this.answer(method, path, call)).body;
   }
 
-  /** As `call`, with the status of the answer. A broker that is away, or a standby, is left for the next address. */
+  /** As `call`, with the status of the answer. A broker that is away, or a standby, is left for the next address, and one that names another for that. */
   async answer(method: string, path: string, call: Call = {}): Promise<Answer> {
+    const client = call.client ?? clientOf(path);
     let token = await this.#token(() => this.#tokens.current());
-    let others = this.addresses.count - 1;
+    let others = this.addresses.count - (this.addresses.home(client) === undefined ? 1 : 0);
     let renewed = false;
+    let hops = 0;
+    let address = this.addresses.of(client);
     for (;;) {
-      const address = this.addresses.current;
       try {
         return await this.#once(address, method, path, call, token);
       } catch (error) {
@@ -173,10 +185,46 @@ export class Http {
           token = await this.#token(() => this.#tokens.fresh());
           continue;
         }
+        const home = hops < HOPS_MAX ? await this.#elsewhere(address, path, client, error, call.signal) : undefined;
+        if (home !== undefined) {
+          hops += 1;
+          address = home;
+          continue;
+        }
         if (isForAnother(error, "GET") || error instanceof Timeout) this.addresses.leave(address);
         if (others === 0 || !isForAnother(error, method)) throw error;
         others -= 1;
+        address = this.addresses.of(client);
       }
+    }
+  }
+
+  /** Which broker serves a client that the one at an address sends elsewhere: what the redirect says, or, where that is hidden, the broker. */
+  async #elsewhere(
+    address: string,
+    path: string,
+    client: string | undefined,
+    error: unknown,
+    signal: AbortSignal | undefined,
+  ): Promise<string | undefined> {
+    if (!(error instanceof ProblemError) || error.code !== "elsewhere") return undefined;
+    let url: unknown;
+    if (error.location !== undefined) {
+      // Only the address is taken over, and the request stays the same.
+      const [location, own] = [withoutQuery(error.location), withoutQuery(path)];
+      url = location.endsWith(own) ? location.slice(0, -own.length) : undefined;
+    } else if (client !== undefined) url = await this.#clientUrl(address, client, signal);
+    return typeof url === "string" ? this.addresses.learn(address, client, url) : undefined;
+  }
+
+  async #clientUrl(address: string, client: string, signal: AbortSignal | undefined): Promise<unknown> {
+    const token = await this.#token(() => this.#tokens.current());
+    try {
+      const { body } = await this.#once(address, "GET", `/v1/cluster?client=${encodeURIComponent(client)}`, { signal }, token);
+      return (body as { readonly client_url?: unknown } | undefined)?.client_url;
+    } catch (error) {
+      if (error instanceof ProblemError) return undefined;
+      throw error;
     }
   }
 
@@ -219,8 +267,11 @@ export class Http {
         method,
         headers,
         signal: stop.signal,
+        // The platform would follow without the token.
+        redirect: "manual",
         ...(body !== undefined && { body }),
       });
+      if (answer.type === "opaqueredirect") throw hiddenRedirect();
       const text = await answer.text();
       if (answer.ok) return { status: answer.status, body: text === "" ? undefined : (JSON.parse(text) as unknown) };
       throw readProblem({ status: answer.status, header: (name) => answer.headers.get(name) }, text);
@@ -238,4 +289,13 @@ export class Http {
 /** The path of a client; its name may have any characters but control characters. */
 export function clientPath(client: string): string {
   return `/v1/clients/${encodeURIComponent(client)}`;
+}
+
+function clientOf(path: string): string | undefined {
+  const name = /^\/v1\/clients\/([^/?]+)/.exec(path)?.[1];
+  return name === undefined ? undefined : decodeURIComponent(name);
+}
+
+function withoutQuery(url: string): string {
+  return url.replace(/\?.*$/, "");
 }

@@ -1,5 +1,6 @@
 // One WebSocket that reconnects by itself.
 
+import { HOPS_MAX } from "./addresses.js";
 import { Backoff, type BackoffOptions } from "./backoff.js";
 import { Pause, type Clock, type Random } from "./clock.js";
 import type { Checkpoint } from "./messages.js";
@@ -198,20 +199,33 @@ export class Link {
       return { error: new ConnectionError("no token could be had", { cause }), final: false };
     }
     if (this.#closing) return forGood(new Closed("closed"));
-    const address = this.#http.addresses.current;
-    this.#failures += 1;
-    let end: SocketEnd;
-    try {
-      end = await this.#conversation(token);
-    } catch (cause) {
-      return forGood(new ConnectionError("the platform refuses to connect: is the token one?", { cause }));
-    }
-    const refused = end.refused ?? (end.hidden === true ? await this.#http.refusal(this.#options.client) : undefined);
-    if (this.#failures > 0) this.#http.addresses.leave(address);
-    return refused === undefined ? this.#brokenOff(end) : this.#refused(refused);
+    return this.#conversations(token);
   }
 
-  async #conversation(token: string | undefined): Promise<SocketEnd> {
+  /** A conversation where the client is served: with the broker in use, or the one that it names. */
+  async #conversations(token: string | undefined): Promise<Ending> {
+    const { addresses } = this.#http;
+    const { client } = this.#options;
+    let address = addresses.of(client);
+    this.#failures += 1;
+    for (let hops = 0; ; hops += 1) {
+      let end: SocketEnd;
+      try {
+        end = await this.#conversation(address, token);
+      } catch (cause) {
+        return forGood(new ConnectionError("the platform refuses to connect: is the token one?", { cause }));
+      }
+      const { home, refused = end.refused } = this.#closing ? {} : await this.#http.why(client, address, end);
+      if (home !== undefined && hops < HOPS_MAX && !this.#closing) {
+        address = home;
+        continue;
+      }
+      if (this.#failures > 0) addresses.leave(address);
+      return refused === undefined ? this.#brokenOff(end) : this.#refused(refused);
+    }
+  }
+
+  async #conversation(address: string, token: string | undefined): Promise<SocketEnd> {
     const { clock, client, handshakeTimeout_s } = this.#options;
     const resume = this.#handlers.resume();
     const protocols = token === undefined ? [] : ["nearcast", `nearcast.bearer.${token}`];
@@ -223,7 +237,7 @@ export class Link {
     }, handshakeTimeout_s * 1000);
     try {
       const end = await new Promise<SocketEnd>((resolve) => {
-        this.#socket = this.#platform.openSocket(this.#http.socketUrl(client, resume), protocols, {
+        this.#socket = this.#platform.openSocket(this.#http.socketUrl(address, client, resume), protocols, {
           message: (text) => {
             const frame = this.#read(text);
             if (ready_ms !== undefined) this.#handlers.frame(frame);

@@ -15,7 +15,12 @@ export function readProblem(head: AnswerHead, body: string): ProblemError {
   const retryAfter = head.header("retry-after") ?? "";
   const retry_after_s = /^\d+$/.test(retryAfter) ? Number(retryAfter) : undefined;
   const document = mediaType === "application/problem+json" ? parse(body) : undefined;
-  return new ProblemError(normalised(document, head.status), retry_after_s);
+  return new ProblemError(normalised(document, head.status), retry_after_s, head.header("location") ?? undefined);
+}
+
+/** The problem of a redirect that the platform does not show. */
+export function hiddenRedirect(): ProblemError {
+  return new ProblemError({ type: "urn:nearcast:problem:elsewhere", title: "another broker serves the client", status: 307 });
 }
 
 /** The problem of a frame. */

@@ -36,7 +36,7 @@ interface Page<P> {
 export async function* liveEvents<P>(http: Http, query: Query): AsyncGenerator<DeliveredFeature<P>, void, undefined> {
   const parameters = parametersOf(query);
   for (;;) {
-    const page = (await http.call("GET", `/v1/events?${parameters.toString()}`)) as Page<P>;
+    const page = (await http.call("GET", `/v1/events?${parameters.toString()}`, { client: query.client })) as Page<P>;
     for (const feature of page.features) yield delivered(feature);
     if (page.next === undefined) return;
     parameters.set("after", page.next);

@@ -388,8 +388,8 @@ export class Session<P = Properties> extends SituationCalls implements AsyncIter
 
   /** Asks why an event comes to the client, or does not. */
   async explain(question: Question): Promise<Explanation> {
-    const body = JSON.stringify({ client: this.client, ...question });
-    return (await this.#http.call("POST", "/v1/explain", { body })) as Explanation;
+    const asked = { client: this.client, ...question };
+    return (await this.#http.call("POST", "/v1/explain", { body: JSON.stringify(asked), client: asked.client })) as Explanation;
   }
 
   /** Asks to whom an event went; takes a token that permits it. */

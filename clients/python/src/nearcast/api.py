@@ -16,7 +16,7 @@ from .areas import Position
 from .batches import BATCH, Batches, Outcome, chunks, chunks_as_they_come
 from .conditions import Condition
 from .documents import Deliveries, Explanation
-from .endpoint import Endpoints, segment
+from .endpoint import HOPS, Endpoints, segment
 from .errors import ProblemError, TimedOutError, UnreachableError
 from .events import Feature
 from .options import Options
@@ -34,8 +34,8 @@ from .version import USER_AGENT
 
 TIMEOUT_S = 60.0
 """So long an answer may take; a batch is held back by a broker that has much to do."""
-_NOT_CARRIED_OUT = ("recovering", "stopping")
-"""Refusals of a broker that carries out nothing, such as a standby."""
+_NOT_CARRIED_OUT = ("recovering", "stopping", "elsewhere")
+"""Refusals of a broker that carries out nothing, such as a standby, or nothing for this client."""
 
 
 class Api(SituationCalls):
@@ -70,7 +70,8 @@ class Api(SituationCalls):
         self._endpoints = endpoints
         self._tokens = tokens
         self._options = options
-        self._http: httpx.AsyncClient | None = None
+        self._http: dict[bool, httpx.AsyncClient] = {}
+        """Those without TLS, and those with it: a broker without may name one with it."""
 
     async def __aenter__(self) -> Api:
         return self
@@ -82,9 +83,8 @@ class Api(SituationCalls):
 
     async def close(self) -> None:
         """Closes the connections."""
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
+        while self._http:
+            await self._http.popitem()[1].aclose()
 
     async def publish(
         self, event: Feature | Mapping[str, Any], *, traceparent: str | None = None, tracestate: str | None = None
@@ -337,12 +337,17 @@ class Api(SituationCalls):
         self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None
     ) -> httpx.Response:
         headers = {"content-type": "application/json", **(headers or {})} if body is not None else {}
-        others = len(self._endpoints) - 1
+        others = len(self._endpoints) - (self._endpoints.home(path) is None)
+        endpoint, hops = self._endpoints.of(path), 0
         while True:
-            endpoint = self._endpoints.current
             try:
                 return await self._renewing(method, endpoint.http + path, body, headers)
             except (ProblemError, UnreachableError, TimedOutError) as error:
+                if isinstance(error, ProblemError) and hops < HOPS:
+                    home = self._endpoints.learn(endpoint, path, error.problem.location)
+                    if home is not None:
+                        endpoint, hops = home, hops + 1
+                        continue
                 is_elsewhere = not isinstance(error, ProblemError) or error.problem.code in _NOT_CARRIED_OUT
                 if is_elsewhere:
                     self._endpoints.leave(endpoint)
@@ -350,6 +355,7 @@ class Api(SituationCalls):
                 if not (is_elsewhere and is_safe and others):
                     raise
                 others -= 1
+                endpoint = self._endpoints.of(path)
 
     async def _renewing(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> httpx.Response:
         answer = await self._send(method, url, body, headers, await self._tokens.current())
@@ -364,16 +370,19 @@ class Api(SituationCalls):
     async def _send(
         self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], token: str | None
     ) -> httpx.Response:
-        if self._http is None:
-            self._http = httpx.AsyncClient(
+        has_tls = url.startswith("https:")
+        if has_tls not in self._http:
+            self._http[has_tls] = httpx.AsyncClient(
                 headers={"user-agent": USER_AGENT},
-                verify=self._endpoints.tls(self._options.tls) or False,
+                verify=self._endpoints.tls(self._options.tls) if has_tls else False,
                 timeout=TIMEOUT_S,
+                # The library would follow without the token.
+                follow_redirects=False,
             )
         if token is not None:
             headers = {**headers, "authorization": f"Bearer {token}"}
         try:
-            return await self._http.request(method, url, content=body, headers=headers)
+            return await self._http[has_tls].request(method, url, content=body, headers=headers)
         except httpx.TimeoutException as error:
             raise TimedOutError(f"no answer within {TIMEOUT_S:g} s") from error
         except httpx.TransportError as error:

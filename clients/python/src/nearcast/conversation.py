@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from .acks import Acknowledgements
 from .clock import within
-from .endpoint import Endpoints, segment
+from .endpoint import HOPS, Endpoints, segment
 from .errors import ClosedError, NearcastError, ProblemError, TimedOutError, UnreachableError
 from .inbox import Inbox
 from .link import OPEN_TIMEOUT_S, Link
@@ -42,7 +42,8 @@ class Conversation:
     def __init__(self, endpoints: Endpoints, client: str, tokens: Tokens, options: Options) -> None:
         self._endpoints = endpoints
         self._path = f"/v1/clients/{segment(client)}/ws"
-        self._tls = endpoints.tls(options.tls)
+        self._endpoint = endpoints.of(self._path)
+        """The one that was tried last."""
         self._tokens = tokens
         self._options = options
         self._clock = options.clock
@@ -152,14 +153,13 @@ class Conversation:
         while self._closing is None:
             attempts += 1
             self._tell(Connecting(attempts))
-            endpoint = self._endpoints.current
             ready_s, error = await self._connection()
             self._lost = error
             if self._final(error):
                 self._end(error)
                 return
             if ready_s is None:
-                self._endpoints.leave(endpoint)
+                self._endpoints.leave(self._endpoint)
             else:
                 attempts = 0
                 if ready_s >= self._options.backoff.steady_s:
@@ -213,13 +213,23 @@ class Conversation:
 
     async def _open(self) -> Link:
         self._last_problem = self._retry_s = None
+        self._endpoint = self._endpoints.of(self._path)
         token = await self._token()
         received = self.inbox.received
         query = f"?resume={quote(received.epoch, safe='')}:{received.offset}" if received else ""
-        endpoint = self._endpoints.current
-        tls = self._tls if endpoint.has_tls else None
-        self._link = await Link.open(endpoint.ws + self._path + query, token, tls)
-        return self._link
+        hops = 0
+        while True:
+            endpoint = self._endpoint
+            try:
+                tls = self._endpoints.tls(self._options.tls) if endpoint.has_tls else None
+                self._link = await Link.open(endpoint.ws + self._path + query, token, tls)
+            except ProblemError as error:
+                home = self._endpoints.learn(endpoint, self._path, error.problem.location) if hops < HOPS else None
+                if home is None:
+                    raise
+                self._endpoint, hops = home, hops + 1
+            else:
+                return self._link
 
     async def _token(self) -> str | None:
         try:

@@ -24,6 +24,12 @@ PING_S = 20.0
 PONG_S = 20.0
 
 
+class _Connect(connect):
+    def process_redirect(self, exc: Exception) -> Exception:
+        """Follows none: the library would do so without the token."""
+        return exc
+
+
 class Link:
     """An open WebSocket."""
 
@@ -39,7 +45,7 @@ class Link:
             UnreachableError: There was no answer.
         """
         try:
-            websocket = await connect(
+            websocket = await _Connect(
                 url,
                 additional_headers={"Authorization": f"Bearer {token}"} if token is not None else None,
                 user_agent_header=USER_AGENT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 PREFIX = "urn:nearcast:problem:"
@@ -45,6 +45,8 @@ class Problem:
     """Of the same code: the name of the check that refused it."""
     retry_after_s: float | None = None
     """How long to wait before trying again, of the header `Retry-After`."""
+    location: str | None = None
+    """The same request at the broker that carries it out, of the code `elsewhere`. It is followed; what is left is what leads nowhere."""
     document: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """All of it as it came, further members included."""
 
@@ -100,7 +102,8 @@ def read_answer(status: int, headers: Mapping[str, str], body: bytes) -> Problem
     if headers.get("content-type", "").partition(";")[0].strip().lower() == "application/problem+json":
         with contextlib.suppress(ValueError):
             document = json.loads(body)
-    return read_problem(document if isinstance(document, dict) else {}, status, _seconds(headers.get("retry-after")))
+    problem = read_problem(document if isinstance(document, dict) else {}, status, _seconds(headers.get("retry-after")))
+    return replace(problem, location=headers.get("location")) if problem.code == "elsewhere" else problem
 
 
 def _member(document: Mapping[str, Any], name: str, kind: Any) -> Any:

@@ -5,7 +5,11 @@ use std::time::Duration;
 use nearcast_client::{Broker, Connection, Error, Subscription, connect, event, everywhere};
 use serde_json::json;
 
-use crate::{broker, scripted::Server, within};
+use crate::{
+    broker,
+    scripted::{Request, Server},
+    within,
+};
 
 /// Nobody listens there.
 const AWAY: &str = "http://127.0.0.1:1";
@@ -64,4 +68,77 @@ async fn calls_go_to_the_broker_that_carries_them_out() {
     broker.stats().await.expect("figures of the next one");
     let fault = Broker::builder(AWAY).address("example.org").open().expect_err("no URL").to_string();
     assert!(fault.contains("is http://example.org meant"), "{fault}");
+}
+
+/// Says that another broker serves the client.
+async fn redirect(request: Request, other: &str) {
+    let problem = json!({"type": "urn:nearcast:problem:elsewhere", "title": "not here", "status": 307});
+    let path = request.line().split_once(' ').expect("a path").1;
+    let headers = json!({"content-type": "application/problem+json", "location": format!("{other}{path}")});
+    request.answer(307, &headers, &problem.to_string()).await;
+}
+
+#[tokio::test]
+async fn a_session_goes_where_its_client_is_served_until_nobody_is_there() {
+    let (any, home) = tokio::join!(Server::start(), Server::start());
+    let connecting = connect(any.url(), "ann").token("secret").backoff(Duration::ZERO, Duration::ZERO);
+    let connecting = tokio::spawn(connecting.into_future());
+    redirect(any.request().await, &home.url()).await;
+    let request = home.request().await;
+    assert_eq!((request.line(), request.token()), ("GET /v1/clients/ann/ws", Some("secret")));
+    let mut peer = request.accept().await;
+    peer.ready("e1", 5).await;
+    let (session, _messages) = within("connect", connecting).await.expect("no panic").expect("connected");
+    let mut changes = session.connections();
+
+    // Calls about the client go there, too, and so does the next connection.
+    let broker = session.broker().clone();
+    let (found, ()) = tokio::join!(broker.subscriptions("ann"), async {
+        let request = home.request().await;
+        assert_eq!(request.token(), Some("secret"));
+        request.answer(200, &json!({}), "[]").await;
+    });
+    assert!(found.expect("an answer").is_empty());
+    peer.reset();
+    let request = home.request().await;
+    assert_eq!(request.line(), "GET /v1/clients/ann/ws?resume=e1%3A5");
+    request.answer(503, &json!({}), "").await;
+
+    // It is left, and the address of the list is asked again.
+    redirect(any.request().await, &home.url()).await;
+    home.request().await.accept().await.ready("e1", 5).await;
+    let mut losses = 0;
+    loop {
+        let change = within("a change", changes.next()).await.expect("a session");
+        if matches!(change, Connection::Ready { .. }) {
+            break;
+        }
+        losses += usize::from(matches!(change, Connection::Lost { .. }));
+    }
+    assert_eq!(losses, 2, "a redirect is none");
+}
+
+#[tokio::test]
+async fn what_is_sent_on_from_broker_to_broker_ends() {
+    let mut servers = Vec::new();
+    for _ in 0..5 {
+        servers.push(Server::start().await);
+    }
+    let urls: Vec<_> = servers.iter().map(Server::url).collect();
+    // Each names the next one: the fourth is the last that is followed to.
+    let send_on = async || {
+        for (server, next) in servers.iter().zip(&urls[1..]) {
+            redirect(server.request().await, next).await;
+        }
+    };
+    let broker = Broker::builder(&urls[0]).open().expect("a URL");
+    let (answer, ()) = tokio::join!(broker.subscriptions("ann"), send_on());
+    assert_eq!(answer.expect_err("it ends").code(), Some("elsewhere"));
+
+    let connecting = connect(&urls[0], "ann").backoff(Duration::ZERO, Duration::ZERO);
+    let connecting = tokio::spawn(connecting.into_future());
+    send_on().await;
+    servers[0].request().await.accept().await.ready("e1", 0).await;
+    let connected = within("connect", connecting).await.expect("no panic");
+    drop(connected.expect("a session, after a redirect that was a failure"));
 }

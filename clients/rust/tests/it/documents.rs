@@ -129,7 +129,9 @@ async fn problems_are_read_as_the_contract_says() {
         assert_eq!(request.line(), "GET /v1/clients/ann/subscriptions");
         request.answer(status, &vector["headers"], text(&vector["body"])).await;
         let error = within("an answer", asking).await.expect("no panic").expect_err("a problem");
-        let Error::Problem { problem, retry_after } = error else { panic!("{}: {error:?}", vector["name"]) };
+        let Error::Problem { problem, retry_after, .. } = error else {
+            panic!("{}: {error:?}", vector["name"])
+        };
         let code = problem.code().to_owned();
         let mut read = serde_json::to_value(problem).expect("JSON");
         let members = read.as_object_mut().expect("members");

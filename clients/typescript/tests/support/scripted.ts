@@ -98,7 +98,8 @@ export class ScriptedServer {
   }
 
   static async start(): Promise<ScriptedServer> {
-    const server = createServer();
+    // Other requests it does not carry out.
+    const server = createServer((_, answer) => answer.writeHead(503).end());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     return new ScriptedServer(server);
   }

@@ -213,6 +213,9 @@ describe("a call", () => {
 
 test("addresses keep the path that a proxy has put the broker at", () => {
   const calls = http(new Scripted([]), new FakeClock());
-  expect(calls.socketUrl("a/ü", undefined)).toBe("ws://broker.example/base/v1/clients/a%2F%C3%BC/ws");
-  expect(calls.socketUrl("ann", { epoch: "e 1", offset: 17 })).toBe("ws://broker.example/base/v1/clients/ann/ws?resume=e%201%3A17");
+  const address = calls.addresses.of("ann");
+  expect(calls.socketUrl(address, "a/ü", undefined)).toBe("ws://broker.example/base/v1/clients/a%2F%C3%BC/ws");
+  expect(calls.socketUrl(address, "ann", { epoch: "e 1", offset: 17 })).toBe(
+    "ws://broker.example/base/v1/clients/ann/ws?resume=e%201%3A17",
+  );
 });
