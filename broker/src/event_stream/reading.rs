@@ -22,6 +22,9 @@ pub(crate) trait Sink: Send + Sync {
     /// Puts events before the engines, in their order; waits as long as there is no room.
     fn take(&self, events: &mut Vec<Coming>) -> impl Future<Output = Result<(), ApiError>> + Send;
 
+    /// All has been taken that was in the stream when its reading began.
+    fn has_caught_up(&self);
+
     /// Nothing more is in the stream now.
     fn at_end(&self);
 
@@ -84,7 +87,17 @@ impl<L: Attachable> Reader<L> {
         let mut attached = None;
         // Before it was in the cluster it needs nothing of what was dropped.
         let mut is_first = self.from <= 1;
+        // The end may never come as long as others publish.
+        let mut ahead = None;
+        let mut has_caught_up = false;
         loop {
+            if ahead.is_none() {
+                ahead = self.log.bounds().await.ok().map(|bounds| bounds.last);
+            }
+            if !has_caught_up && ahead.is_some_and(|last| last <= tailer.last()) {
+                sink.has_caught_up();
+                has_caught_up = true;
+            }
             let now = self.begun.elapsed();
             if let Some(Attach { attachment, from }) = tailer.poll(now, &mut attachments) {
                 attached = match self.log.attach(from).await {

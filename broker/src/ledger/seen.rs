@@ -27,13 +27,15 @@ pub(crate) struct Seen {
 pub(crate) struct Homes {
     /// The partition of this broker, from 0 on.
     own: usize,
-    /// The addresses of the active brokers, as they were seen last. A std mutex: held for a copy.
-    urls: StdMutex<Vec<Option<String>>>,
+    /// The addresses of the active brokers, and when each was seen last. A std mutex: held for a copy.
+    urls: StdMutex<Vec<Option<(String, Instant)>>>,
 }
 
 /// The members by name, or why they are not known.
 type Looked = Result<Vec<ClusterMember>, String>;
 
+/// How long an active broker counts as one that is not seen any more: while NATS elects a leader, none can say that it is there.
+const REMEMBERED: Duration = Duration::from_secs(10);
 /// How long a look counts, also one that failed.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -102,18 +104,17 @@ impl Homes {
         if count > 1 { u32::try_from(count).ok() } else { None }
     }
 
-    fn urls(&self) -> MutexGuard<'_, Vec<Option<String>>> {
+    fn urls(&self) -> MutexGuard<'_, Vec<Option<(String, Instant)>>> {
         self.urls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note<'a>(&self, members: impl Iterator<Item = &'a Member>) {
-        let mut urls = vec![None; self.urls().len()];
-        for member in members.filter(|member| member.is_owner && !member.is_leaving) {
+        let mut urls = self.urls();
+        for member in members.filter(|member| member.is_owner) {
             if let Some(url) = urls.get_mut(member.partition.saturating_sub(1) as usize) {
-                *url = Some(member.url.clone());
+                *url = (!member.is_leaving).then(|| (member.url.clone(), Instant::now()));
             }
         }
-        *self.urls() = urls;
     }
 
     /// The partition of a client, by its name inside, from 0 on. All brokers of all versions deal clients out alike.
@@ -124,7 +125,12 @@ impl Homes {
     /// Where a client is served, by its name inside, if an active broker is known there.
     fn url_of(&self, client: &str) -> Option<String> {
         let urls = self.urls();
-        urls.get(Self::of(client, urls.len())).cloned().flatten()
+        Self::at(&urls, Self::of(client, urls.len()))
+    }
+
+    fn at(urls: &[Option<(String, Instant)>], partition: usize) -> Option<String> {
+        let (url, seen_at) = urls.get(partition)?.as_ref()?;
+        (seen_at.elapsed() < REMEMBERED).then(|| url.clone())
     }
 
     /// Refuses what is about a client that another broker serves, by its name inside.
@@ -137,7 +143,7 @@ impl Homes {
         if partition == self.own {
             return Ok(());
         }
-        Err(match urls.get(partition).cloned().flatten() {
+        Err(match Self::at(&urls, partition) {
             Some(url) => ApiError::Elsewhere { url },
             None => ApiError::NotStored(format!(
                 "no broker serves partition {} of the cluster now",
@@ -165,6 +171,33 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+
+    /// The partitions, of three, of clients `car-0` to `car-5`.
+    const DEALT: [usize; 6] = [2, 0, 1, 2, 0, 0];
+
+    fn member(partition: u32, nonce: u64, is_owner: bool) -> Member {
+        let (name, url) = (nonce.to_string(), format!("http://{nonce}"));
+        Member { name, nonce, url, is_leaving: false, partition, is_owner }
+    }
+
+    #[test]
+    fn clients_are_where_the_owner_of_their_partition_was_seen_last() {
+        let names = ["car-0", "car-1", "car-2", "car-3", "car-4", "car-5"];
+        // Brokers of all versions have to agree.
+        assert_eq!(names.map(|name| Homes::of(name, 3)), DEALT);
+        let homes = Homes { own: 0, urls: StdMutex::new(vec![None; 3]) };
+        let of = |partition| names[DEALT.iter().position(|of| *of == partition).expect("some are there")];
+        assert_eq!(homes.check(of(0)), Ok(()));
+        assert!(matches!(homes.check(of(1)), Err(ApiError::NotStored(_))));
+        homes.note([member(2, 7, true), member(2, 8, false), member(3, 9, true), member(9, 1, true)].iter());
+        assert_eq!(homes.check(of(1)), Err(ApiError::Elsewhere { url: "http://7".to_owned() }));
+        assert_eq!(homes.url_of(of(2)).as_deref(), Some("http://9"));
+        // One that is not seen for a while may be there.
+        homes.note([].iter());
+        assert_eq!(homes.url_of(of(1)).as_deref(), Some("http://7"));
+        homes.note([Member { is_leaving: true, ..member(2, 7, true) }].iter());
+        assert_eq!(homes.url_of(of(1)), None);
+    }
 
     #[tokio::test]
     async fn many_that_ask_share_a_look_also_where_it_fails() {

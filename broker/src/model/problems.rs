@@ -240,7 +240,7 @@ pub(crate) static ELSEWHERE: ProblemKind = ProblemKind {
     title: "another broker serves the client",
     status: 307,
     cause: "The cluster has several active brokers, each with the clients of its partition, and this client is in another one's.",
-    cure: "Follow `Location`, with the token in a header. A page cannot follow with a WebSocket: it asks [`GET /v1/cluster?client=`](operate.md#cluster) first.",
+    cure: "Follow `Location`, with the token in a header. A page cannot follow with a WebSocket: it asks [`GET /v1/cluster?client=`](operate.md#brokers-of-a-cluster) first.",
     members: "`Location`",
 };
 pub(crate) static STORAGE: ProblemKind = ProblemKind {

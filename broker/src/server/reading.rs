@@ -20,18 +20,24 @@ struct Engines {
     app: Arc<App>,
     /// Reads events that were accepted before.
     lenient: FeatureReader,
+    /// Cancelled when the stream has been read to its end once.
+    has_caught_up: CancellationToken,
 }
 
-/// Reads until the broker has ended. Where it cannot read on, it ends, and its sessions begin new epochs with the next start.
-pub(super) async fn read<L: Attachable>(
+/// Reads until the broker has ended; `has_caught_up` is cancelled when all has been read that was there. Where it cannot read on, it ends, and its sessions begin new epochs with the next start.
+pub(super) fn read<L: Attachable + Send + Sync + 'static>(
     reader: Reader<L>,
-    app: Arc<App>,
-    ownership: Arc<Ownership>,
+    app: &Arc<App>,
+    ownership: &Arc<Ownership>,
+    has_caught_up: CancellationToken,
     ended: CancellationToken,
-) {
+) -> impl Future<Output = ()> + Send + use<L> {
+    let (app, ownership) = (Arc::clone(app), Arc::clone(ownership));
     let lenient = app.features.of_accepted();
-    if let Err(fault) = reader.run(Engines { app, lenient }, ended).await {
-        ownership.lose_with_all_epochs(fault.to_string());
+    async move {
+        if let Err(fault) = reader.run(Engines { app, lenient, has_caught_up }, ended).await {
+            ownership.lose_with_all_epochs(fault.to_string());
+        }
     }
 }
 
@@ -52,6 +58,10 @@ impl Sink for Engines {
             self.app.metrics.show_stream_lag(Duration::from_millis(lag_ms));
         }
         taken
+    }
+
+    fn has_caught_up(&self) {
+        self.has_caught_up.cancel();
     }
 
     fn at_end(&self) {

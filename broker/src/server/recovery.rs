@@ -34,6 +34,9 @@ const TELL_EVERY: Duration = Duration::from_secs(5);
 /// Name of the last phase, in the words of [`Phase::name`].
 const RESTORING: &str = "clients restored";
 
+/// Name of the phase in which a broker of a cluster reads what came while its partition had no broker.
+const CATCHING_UP: &str = "events of the cluster read";
+
 /// How far it has come.
 pub(super) struct Recovery {
     /// A std mutex: held for a copy.
@@ -153,16 +156,21 @@ impl Recovery {
         app.situations.restore(situations);
         let mut streaming = Vec::new();
         if let (Some(stream), Some(events), Some(ownership)) = (stream, events, &ownership) {
-            streaming
-                .push(tokio::spawn(Arc::clone(&stream).append_to(Arc::clone(&events), ending.ended.clone())));
-            streaming.push(tokio::spawn(Arc::clone(&ownership.seen).watch(ending.ended.clone())));
-            let reader = Reader::new(stream, events, from);
-            streaming.push(tokio::spawn(read(
-                reader,
-                Arc::clone(&app),
-                Arc::clone(ownership),
-                ending.ended.clone(),
-            )));
+            self.note(CATCHING_UP, 0, 0);
+            let has_caught_up = CancellationToken::new();
+            let reader = Reader::new(Arc::clone(&stream), Arc::clone(&events), from);
+            let read = read(reader, &app, ownership, has_caught_up.clone(), ending.ended.clone());
+            let watch = Arc::clone(&ownership.seen).watch(ending.ended.clone());
+            streaming.push(tokio::spawn(stream.append_to(events, ending.ended.clone())));
+            streaming.extend([tokio::spawn(read), tokio::spawn(watch)]);
+            // What comes to it before is answered when all has been read that was there before: better by another broker.
+            Handle::current().block_on(async {
+                tokio::select! {
+                    () = has_caught_up.cancelled() => {}
+                    () = ownership.lost.cancelled() => {}
+                    () = shutdown.cancelled() => {}
+                }
+            });
         }
         let watching = Arc::clone(&app);
         app.tasks.spawn(async move {

@@ -1,6 +1,7 @@
 //! NATS servers on this machine, for the tests, the example, and the tests of the broker.
 
 use std::fs;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -52,8 +53,7 @@ impl Servers {
         mut link: impl FnMut(usize, usize, u16) -> u16,
     ) -> Self {
         // All are held at the same time, so that they differ.
-        let held: Vec<_> =
-            (0..3 * count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a port")).collect();
+        let held: Vec<_> = (0..3 * count).map(|_| held()).collect();
         let ports: Vec<_> = held.iter().map(|held| held.local_addr().expect("an address").port()).collect();
         drop(held);
         let (clients, rest) = ports.split_at(count);
@@ -136,6 +136,17 @@ impl Servers {
             stream.read_to_string(&mut answer)
         };
         ask().is_ok() && answer.contains(" 200 ")
+    }
+}
+
+/// A port that is free. It is none of those that the system gives to connections, one of which could have it before the server does.
+pub(crate) fn held() -> TcpListener {
+    loop {
+        let drawn = RandomState::new().build_hasher().finish();
+        let port = 10_240 + u16::try_from(drawn % 20_000).expect("less than 20,000");
+        if let Ok(held) = TcpListener::bind(("127.0.0.1", port)) {
+            return held;
+        }
     }
 }
 

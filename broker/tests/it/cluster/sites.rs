@@ -1,6 +1,5 @@
 //! Two members, each with a link of its own to each of the servers.
 
-use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use tempfile::TempDir;
 
 use super::{Watched, folder, publish};
 use crate::harness::{Http, Link, Program, Serve, State, eventually, feature};
-use crate::nats::{SYSTEM, Servers, USER, addresses};
+use crate::nats::{SYSTEM, Servers, USER, addresses, held};
 
 /// A member, its directory, and its links to the servers.
 pub(super) struct Site {
@@ -31,8 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 impl Site {
     async fn start(servers: &Servers) -> Self {
         let links: Vec<_> = servers.ports().into_iter().map(Link::to).collect();
-        let held = TcpListener::bind("127.0.0.1:0").and_then(|held| held.local_addr());
-        let (data, port) = (folder(), held.expect("a port").port());
+        let (data, port) = (folder(), held().local_addr().expect("a port").port());
         let program = serve(&links, data.path(), port).listening().await;
         Self { data, links, program, port }
     }
