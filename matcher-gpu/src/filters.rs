@@ -171,10 +171,15 @@ impl<P> Filters<P> {
         required.fold(0, |mask, bound| mask | self.names.name(bound.name).mask)
     }
 
+    /// The centre of the circle around a filter's area, where that is now; `None` while it is nowhere.
+    pub(crate) fn centre(&self, number: u32) -> Option<[f64; 3]> {
+        let Held { subscription, shape, .. } = self.held[number];
+        self.shapes.centre(shape, self.roster.position(self.roster.client(subscription)))
+    }
+
     /// The circle around a filter's area, where that is now.
     pub(crate) fn circle(&self, number: u32) -> Circle {
-        let Held { subscription, shape, ref words } = self.held[number];
-        let client = self.roster.position(self.roster.client(subscription));
+        let Held { shape, ref words, .. } = self.held[number];
         let reach = *self.shapes.extent(shape);
         let complete = match self.shapes.area(shape) {
             Area::Everywhere => true,
@@ -182,7 +187,7 @@ impl<P> Filters<P> {
             Area::Polygon(_) | Area::Corridor(_) => false,
         };
         let complete = complete && !has_residual(words);
-        Circle { centre: self.shapes.centre(shape, client), reach, complete }
+        Circle { centre: self.centre(number), reach, complete }
     }
 
     /// Looks an event's attributes up, for `decide` and `any`.
