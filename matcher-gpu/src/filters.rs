@@ -10,7 +10,7 @@ use matcher::compiled::slab::Slab;
 use matcher::compiled::texts::Texts;
 use matcher::compiled::view::{View, Viewed, ViewedAttribute, append_attributes, value_bits};
 use matcher::engine::InstallError;
-use matcher::event::Event;
+use matcher::event::{Attribute, Event};
 use matcher::geo::{Position, World};
 use matcher::subscription::Subscription;
 
@@ -221,16 +221,12 @@ impl<P> Filters<P> {
         }
     }
 
-    /// The attributes of an event whose names filters use: the name's number, and the value's code unless it is several.
-    pub(crate) fn known_attributes<'a>(
-        &'a self,
-        event: &'a Event,
-    ) -> impl Iterator<Item = (u32, Option<u32>)> + 'a {
-        event.attributes.iter().filter_map(|attribute| {
-            let name = self.names.find(&attribute.name)?;
-            let (kind, bits) = value_bits(&attribute.value, &self.texts);
-            Some((name, value_code(kind, bits)))
-        })
+    /// An attribute whose name filters use: the name's number and mask, and the value's code unless it is several.
+    #[inline]
+    pub(crate) fn known(&self, attribute: &Attribute) -> Option<(u32, u32, Option<u32>)> {
+        let name = self.names.find(&attribute.name)?;
+        let (kind, bits) = value_bits(&attribute.value, &self.texts);
+        Some((name, self.names.name(name).mask, value_code(kind, bits)))
     }
 
     /// Bytes of the host's memory.
