@@ -199,3 +199,22 @@ impl Value {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_differ_in_one_place_or_in_length_are_not_the_same() {
+        for len in 0..40 {
+            let text = vec![b'a'; len];
+            assert!(same(&text, &text.clone()), "{len}");
+            assert!(!same(&text, &vec![b'a'; len + 1]), "{len}");
+            for place in 0..len {
+                let mut other = text.clone();
+                other[place] = b'b';
+                assert!(!same(&text, &other), "{len}, {place}");
+            }
+        }
+    }
+}
