@@ -33,6 +33,9 @@ constexpr uint32_t NAME_ARRAY = 1u << 31;
 /// Of an answer's event: the other number is that of an entry, which the host has to decide.
 constexpr uint32_t ANSWER_DOUBT = 1u << 31;
 
+/// Attributes of an event up to which they are in any order; those of an event with more ascend by name.
+constexpr uint32_t UNSORTED = 8;
+
 /// Words from the count of answers to the first of them.
 constexpr uint32_t FOUND_HEAD = 4;
 /// Counts that a warp adds up in one go when it sorts.
@@ -56,7 +59,7 @@ struct alignas(16) GpuEvent {
 };
 static_assert(sizeof(GpuEvent) == 32, "shared with Rust");
 
-/// Attributes of an event, ascending by name.
+/// An attribute of an event.
 struct alignas(8) GpuAttribute {
   uint32_t name;
   uint32_t code;
@@ -204,10 +207,13 @@ INLINE Verdict location_verdict(const GpuEvent& event, const Place& place) {
   return distance <= place.reach * 0.999999f - event.slack ? Verdict::Yes : Verdict::Maybe;
 }
 
-/// Whether an attribute satisfies a constraint on its name.
-INLINE Verdict value_verdict(const GpuConstraint& constraint, const GpuAttribute* attributes, uint32_t count) {
-  const uint32_t name = constraint.name & NAME_NUMBER;
+/// Where the attribute of a name stands among an event's, or `count`.
+INLINE uint32_t attribute_at(const GpuAttribute* attributes, uint32_t count, uint32_t name) {
   uint32_t low = 0, high = count;
+  if (count <= UNSORTED) {
+    while (low < count && (attributes[low].name & NAME_NUMBER) != name) low++;
+    return low;
+  }
   while (low < high) {
     const uint32_t middle = (low + high) / 2;
     if ((attributes[middle].name & NAME_NUMBER) < name) {
@@ -216,11 +222,15 @@ INLINE Verdict value_verdict(const GpuConstraint& constraint, const GpuAttribute
       high = middle;
     }
   }
-  if (low == count || (attributes[low].name & NAME_NUMBER) != name) {
-    return constraint.name & NAME_OPTIONAL ? Verdict::Yes : Verdict::No;
-  }
-  if (attributes[low].name & NAME_ARRAY) return Verdict::Maybe;
-  const uint32_t code = attributes[low].code;
+  return low < count && (attributes[low].name & NAME_NUMBER) == name ? low : count;
+}
+
+/// Whether an attribute satisfies a constraint on its name.
+INLINE Verdict value_verdict(const GpuConstraint& constraint, const GpuAttribute* attributes, uint32_t count) {
+  const uint32_t at = attribute_at(attributes, count, constraint.name & NAME_NUMBER);
+  if (at == count) return constraint.name & NAME_OPTIONAL ? Verdict::Yes : Verdict::No;
+  if (attributes[at].name & NAME_ARRAY) return Verdict::Maybe;
+  const uint32_t code = attributes[at].code;
   if (code < constraint.low || code > constraint.high) return Verdict::No;
   const bool inside = code > constraint.low && code < constraint.high;
   return inside && constraint.name & NAME_COMPLETE ? Verdict::Yes : Verdict::Maybe;

@@ -8,6 +8,8 @@ pub const LEVELS: usize = 32;
 pub const CHUNK: usize = 1024;
 /// Words from the count of answers to the first of them.
 pub const FOUND_HEAD: usize = 4;
+/// Attributes of an event up to which they are in any order; those of an event with more ascend by name.
+pub const UNSORTED: usize = 8;
 /// No entry, the end of a list.
 pub const NONE: u32 = u32::MAX;
 
@@ -56,7 +58,7 @@ pub struct Event {
     pub unused: u32,
 }
 
-/// An attribute of an event; those of one event ascend by name.
+/// An attribute of an event; see [`UNSORTED`] for their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub struct Attribute {

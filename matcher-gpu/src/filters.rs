@@ -10,7 +10,7 @@ use matcher::compiled::slab::Slab;
 use matcher::compiled::texts::Texts;
 use matcher::compiled::view::{View, Viewed, ViewedAttribute, append_attributes, value_bits};
 use matcher::engine::InstallError;
-use matcher::event::Event;
+use matcher::event::{Attribute, Event};
 use matcher::geo::{Position, World};
 use matcher::subscription::Subscription;
 
@@ -171,10 +171,15 @@ impl<P> Filters<P> {
         required.fold(0, |mask, bound| mask | self.names.name(bound.name).mask)
     }
 
+    /// The centre of the circle around a filter's area, where that is now; `None` while it is nowhere.
+    pub(crate) fn centre(&self, number: u32) -> Option<[f64; 3]> {
+        let Held { subscription, shape, .. } = self.held[number];
+        self.shapes.centre(shape, self.roster.position(self.roster.client(subscription)))
+    }
+
     /// The circle around a filter's area, where that is now.
     pub(crate) fn circle(&self, number: u32) -> Circle {
-        let Held { subscription, shape, ref words } = self.held[number];
-        let client = self.roster.position(self.roster.client(subscription));
+        let Held { shape, ref words, .. } = self.held[number];
         let reach = *self.shapes.extent(shape);
         let complete = match self.shapes.area(shape) {
             Area::Everywhere => true,
@@ -182,7 +187,7 @@ impl<P> Filters<P> {
             Area::Polygon(_) | Area::Corridor(_) => false,
         };
         let complete = complete && !has_residual(words);
-        Circle { centre: self.shapes.centre(shape, client), reach, complete }
+        Circle { centre: self.centre(number), reach, complete }
     }
 
     /// Looks an event's attributes up, for `decide` and `any`.
@@ -216,16 +221,12 @@ impl<P> Filters<P> {
         }
     }
 
-    /// The attributes of an event whose names filters use: the name's number, and the value's code unless it is several.
-    pub(crate) fn known_attributes<'a>(
-        &'a self,
-        event: &'a Event,
-    ) -> impl Iterator<Item = (u32, Option<u32>)> + 'a {
-        event.attributes.iter().filter_map(|attribute| {
-            let name = self.names.find(&attribute.name)?;
-            let (kind, bits) = value_bits(&attribute.value, &self.texts);
-            Some((name, value_code(kind, bits)))
-        })
+    /// An attribute whose name filters use: the name's number and mask, and the value's code unless it is several.
+    #[inline]
+    pub(crate) fn known(&self, attribute: &Attribute) -> Option<(u32, u32, Option<u32>)> {
+        let name = self.names.find(&attribute.name)?;
+        let (kind, bits) = value_bits(&attribute.value, &self.texts);
+        Some((name, self.names.name(name).mask, value_code(kind, bits)))
     }
 
     /// Bytes of the host's memory.

@@ -2,7 +2,7 @@
 
 use bytemuck::Pod;
 
-use device::{Buffer, Device, DriverError, Pinned, Stream};
+use device::{Buffer, Device, DriverError, Event, Pinned, Stream};
 
 /// Bytes of a piece: large enough that copies run at full speed, small enough to be page-locked.
 const PIECE_BYTES: usize = 1 << 18;
@@ -13,6 +13,8 @@ pub(crate) struct Staging<T: Pod> {
     /// Two, so that one is filled while the other is copied.
     pinned: [Pinned<T>; 2],
     buffers: [Buffer<T>; 2],
+    /// A whole piece is applied. Without these, filling one would wait for the other too.
+    applied: [Event; 2],
     turn: usize,
 }
 
@@ -22,6 +24,7 @@ impl<T: Pod> Staging<T> {
         Ok(Self {
             pinned: [device.pinned(len)?, device.pinned(len)?],
             buffers: [device.buffer(len)?, device.buffer(len)?],
+            applied: [device.event()?, device.event()?],
             turn: 0,
         })
     }
@@ -34,7 +37,10 @@ impl<T: Pod> Staging<T> {
         mut items: impl Iterator<Item = T>,
         mut apply: impl FnMut(&Buffer<T>, u32) -> Result<(), DriverError>,
     ) -> Result<(), DriverError> {
-        loop {
+        for sent in 0.. {
+            if sent > 1 {
+                self.applied[self.turn].synchronize()?;
+            }
             let pinned = &mut self.pinned[self.turn];
             let buffer = &self.buffers[self.turn];
             let mut count = 0;
@@ -52,11 +58,15 @@ impl<T: Pod> Staging<T> {
             stream.upload(pinned, 0..count, buffer, 0)?;
             #[expect(clippy::cast_possible_truncation, reason = "a piece has fewer than 2^20 items")]
             apply(buffer, count as u32)?;
+            if whole {
+                stream.record(&self.applied[self.turn])?;
+            }
             self.turn ^= 1;
             if !whole {
                 return Ok(());
             }
         }
+        Ok(())
     }
 
     /// Bytes of the device's memory.

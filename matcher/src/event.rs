@@ -81,6 +81,7 @@ impl Symbol {
     }
 
     /// Its hash, the same for equal texts within one process.
+    #[inline]
     #[must_use]
     pub fn hash(&self) -> u64 {
         self.hash
@@ -95,12 +96,28 @@ impl Symbol {
 }
 
 impl PartialEq for Symbol {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.hash == other.hash && self.text == other.text
+        self.hash == other.hash && same(self.text.as_bytes(), other.text.as_bytes())
     }
 }
 
 impl Eq for Symbol {}
+
+/// Whether two texts are equal. Most are short, and two words that may overlap are compared sooner than `memcmp` is called.
+#[inline]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    match one.len() {
+        4..=7 => one.first_chunk::<4>() == other.first_chunk() && one.last_chunk::<4>() == other.last_chunk(),
+        8..=16 => {
+            one.first_chunk::<8>() == other.first_chunk() && one.last_chunk::<8>() == other.last_chunk()
+        }
+        _ => one == other,
+    }
+}
 
 impl From<&str> for Symbol {
     fn from(text: &str) -> Self {
@@ -179,6 +196,25 @@ impl Value {
         match self {
             Self::Scalar(scalar) => std::slice::from_ref(scalar),
             Self::Array(elements) => elements,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_that_differ_in_one_place_or_in_length_are_not_the_same() {
+        for len in 0..40 {
+            let text = vec![b'a'; len];
+            assert!(same(&text, &text.clone()), "{len}");
+            assert!(!same(&text, &vec![b'a'; len + 1]), "{len}");
+            for place in 0..len {
+                let mut other = text.clone();
+                other[place] = b'b';
+                assert!(!same(&text, &other), "{len}, {place}");
+            }
         }
     }
 }

@@ -329,8 +329,10 @@ fn batches_of_random_events_have_the_answers_of_each_by_itself() {
 #[test]
 fn the_papers_shapes_have_the_oracles_answers_in_all_variants() {
     let kernels = crate::kernels(&crate::device());
+    // A sanitizer takes a hundred times as long for each event.
+    let events = if runs() < RUNS { 8 } else { 40 };
     for family in FAMILIES {
-        for nth in 0..3 {
+        for nth in 0..runs().min(3) {
             for settings in crate::variants() {
                 let mut random = world::generator(nth);
                 let formula = shaped(&mut random, &family);
@@ -339,7 +341,7 @@ fn the_papers_shapes_have_the_oracles_answers_in_all_variants() {
                 let check = Arc::new(Check::new(World::Planar, &document).expect("it is sound"));
                 let mut engine = engine(&check, &kernels, settings);
                 let mut seen = Seen::default();
-                let found = compare(&mut random, World::Planar, &check, &mut engine, 40, &mut seen);
+                let found = compare(&mut random, World::Planar, &check, &mut engine, events, &mut seen);
                 found.unwrap_or_else(|error| {
                     panic!("{} {nth}, {settings:?}: {error}\n{document:#?}", family.name)
                 });

@@ -271,11 +271,13 @@ impl Clcb {
 
     /// Writes centres and nothing else, the paper's update (section 5): few neighbours are copied as they are.
     fn flush_moves(&mut self) -> Result<(), DriverError> {
-        self.moved.sort_unstable();
         let Self { moved, filters, .. } = self;
         let OnDevice { stream, kernels, arrays, moves, centres, told, announcement, settled, .. } =
             &mut self.on_device;
         *settled = None;
+        if moved.len() <= COPIED_FILTERS {
+            moved.sort_unstable();
+        }
         let runs = || moved.chunk_by(|a, b| a + 1 == *b);
         if moved.len() > COPIED_FILTERS || runs().nth(COPIED_RUNS).is_some() {
             let updates =
@@ -310,7 +312,7 @@ impl Clcb {
 
 /// FPos: not a number while the filter is nowhere.
 fn centre<P>(filters: &Filters<P>, number: u32) -> [f32; 3] {
-    filters.circle(number).centre.map_or([f32::NAN; 3], |centre| rounded(&centre))
+    filters.centre(number).map_or([f32::NAN; 3], |centre| rounded(&centre))
 }
 
 fn update(

@@ -128,10 +128,11 @@ impl Runner {
     ) {
         self.tasks.clear();
         let mut mask = 0;
-        for (name, code) in filters.known_attributes(event) {
-            let name = filters.names.name(name);
-            mask |= name.mask;
-            name.payload.append_tasks(code.map(|code| code >> 16), &mut self.tasks);
+        for (name, name_mask, code) in
+            event.attributes.iter().filter_map(|attribute| filters.known(attribute))
+        {
+            mask |= name_mask;
+            filters.names.name(name).payload.append_tasks(code.map(|code| code >> 16), &mut self.tasks);
         }
         let point = event.position.point();
         self.input = Input {

@@ -57,12 +57,13 @@ struct Client {
     head: u32,
     following: u32,
     head_listed: bool,
-    moved_listed: bool,
+    /// Where its move was listed last; it may have been settled since.
+    moved_at: u32,
 }
 
 impl Default for Client {
     fn default() -> Self {
-        Self { head: NONE, following: 0, head_listed: false, moved_listed: false }
+        Self { head: NONE, following: 0, head_listed: false, moved_at: NONE }
     }
 }
 
@@ -74,7 +75,17 @@ pub(super) struct Changes {
     /// Clients whose lists begin elsewhere, each once.
     pub(super) heads: Vec<u32>,
     /// Clients that have moved, each once.
-    pub(super) moved: Vec<u32>,
+    pub(super) moved: Vec<Moved>,
+}
+
+/// A client that has moved. All that a flush needs lies here: tables as long as there are clients are in no cache.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Moved {
+    pub(super) client: u32,
+    /// How many entries follow it.
+    pub(super) following: u32,
+    /// Where it is now; not a number when nowhere.
+    pub(super) position: [f32; 3],
 }
 
 impl Changes {
@@ -125,6 +136,9 @@ impl Entries {
                 self.entries[next].previous = number;
             }
             self.clients[client].following += 1;
+            if let Some(moved) = self.move_of(client) {
+                moved.following += 1;
+            }
             self.set_head(client, number);
         }
         self.list(number, true);
@@ -138,6 +152,9 @@ impl Entries {
         self.live -= 1;
         if client != NONE {
             self.clients[client].following -= 1;
+            if let Some(moved) = self.move_of(client) {
+                moved.following -= 1;
+            }
             if next != NONE {
                 self.entries[next].previous = previous;
             }
@@ -152,14 +169,25 @@ impl Entries {
         self.list(number, true);
     }
 
-    /// A client has moved.
-    pub(super) fn moved(&mut self, client: u32) {
+    /// A client has moved there; not a number when nowhere.
+    pub(super) fn moved(&mut self, client: u32, position: [f32; 3]) {
         let Some(client) = self.client_ids.number(client) else { return };
-        let Client { following, moved_listed, .. } = self.clients[client];
-        if following > 0 && !moved_listed {
-            self.clients[client].moved_listed = true;
-            self.changes.moved.push(client);
+        if let Some(moved) = self.move_of(client) {
+            moved.position = position;
+            return;
         }
+        let Client { following, moved_at, .. } = &mut self.clients[client];
+        if *following > 0 {
+            // There are fewer clients than numbers.
+            *moved_at = u32::try_from(self.changes.moved.len()).unwrap_or(NONE);
+            self.changes.moved.push(Moved { client, following: *following, position });
+        }
+    }
+
+    /// The move of a client that is listed.
+    fn move_of(&mut self, client: u32) -> Option<&mut Moved> {
+        let at = self.clients[client].moved_at;
+        self.changes.moved.get_mut(at as usize).filter(|moved| moved.client == client)
     }
 
     /// Changes that the device does not know yet.
@@ -176,9 +204,7 @@ impl Entries {
         for client in self.changes.heads.drain(..) {
             self.clients[client].head_listed = false;
         }
-        for client in self.changes.moved.drain(..) {
-            self.clients[client].moved_listed = false;
-        }
+        self.changes.moved.clear();
     }
 
     /// The filter that an entry is.
@@ -208,16 +234,6 @@ impl Entries {
 
     pub(super) fn head(&self, client: u32) -> u32 {
         self.clients[client].head
-    }
-
-    /// How many entries follow a client.
-    pub(super) fn following(&self, client: u32) -> u32 {
-        self.clients[client].following
-    }
-
-    /// The id of a client in a list of changes.
-    pub(super) fn client_id(&self, client: u32) -> u32 {
-        self.client_ids.id(client)
     }
 
     /// One past the largest number of an entry, of a client with a list, and of a constraint.
@@ -283,7 +299,10 @@ mod tests {
         for (filter, client) in [(10, Some(5)), (11, Some(5)), (92, None), (13, Some(5)), (14, Some(7))] {
             entries.enter(filter, 2, client);
         }
-        assert_eq!((list_of(&entries, 5), entries.following(number_of(&entries, 5))), (vec![10, 11, 13], 3));
+        assert_eq!(
+            (list_of(&entries, 5), entries.clients[number_of(&entries, 5)].following),
+            (vec![10, 11, 13], 3)
+        );
         assert_eq!(entries.ends(), (5, 2, 10), "numbers have no gaps");
         entries.settle();
         assert!(entries.changes().is_empty());
@@ -292,16 +311,24 @@ mod tests {
             assert_eq!(list_of(&entries, 5), left);
         }
         assert_eq!(list_of(&entries, 7), [14]);
-        entries.moved(5);
-        entries.moved(7);
-        entries.moved(7);
+        entries.moved(5, [1.0; 3]);
+        entries.moved(7, [2.0; 3]);
+        entries.moved(7, [3.0; 3]);
+        entries.enter(16, 0, Some(7));
+        let client = number_of(&entries, 7);
         let Changes { entries: listed, moved, .. } = entries.changes();
-        assert_eq!(*moved, [number_of(&entries, 7)], "nobody follows the other");
+        let expected = Moved { client, following: 2, position: [3.0; 3] };
+        assert_eq!(*moved, [expected], "nobody follows the other");
         let mut once = listed.clone();
         once.sort_unstable();
         once.dedup();
         assert_eq!(once.len(), listed.len(), "each once");
+        entries.leave(16);
+        assert_eq!(entries.changes().moved, [Moved { following: 1, ..expected }]);
         assert_eq!(entries.live(), 2);
+        entries.settle();
+        entries.moved(7, [4.0; 3]);
+        assert_eq!(entries.changes().moved, [Moved { client, following: 1, position: [4.0; 3] }]);
         entries.enter(15, 2, Some(5));
         assert_eq!((list_of(&entries, 5), entries.ends()), (vec![15], (5, 2, 10)), "numbers are used again");
     }

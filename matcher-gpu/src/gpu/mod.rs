@@ -18,17 +18,18 @@ mod share;
 pub(crate) mod table;
 mod wave;
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, mpsc};
 
 use kernels::gpu::ENTRIES_END;
 use matcher::engine::{Engine, Footprint, InstallError, MatchError, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{Position, World};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
+use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::failure::match_error;
 use crate::filters::{Filters, constraints_count};
+use crate::rounding::rounded;
 use device::{Device, DriverError};
 use levels::Reaches;
 use share::Share;
@@ -141,16 +142,37 @@ impl Gpu {
         }
         let wave = events.len().div_ceil(lanes.len()).clamp(WAVE_MIN, WAVE_MAX);
         let waves: Vec<&[&Event]> = events.chunks(wave).collect();
-        let run = |wave: &&[&Event]| {
+        let run = |wave: &[&Event]| {
             let mut rows = MatchRows::new();
             let index = rayon::current_thread_index().expect("the pool's threads have numbers");
             lane(index).run(wave, filters, shares, &mut rows)?;
             Ok(rows)
         };
-        let matched: Vec<MatchRows> =
-            pool.install(|| waves.par_iter().map(run).collect::<Result<_, DriverError>>())?;
-        matched.iter().for_each(|matched| rows.append(matched));
-        Ok(())
+        let rows_before = rows.len();
+        let (sender, receiver) = mpsc::channel();
+        let all = pool.in_place_scope(|scope| {
+            scope.spawn(|_| {
+                let waves = waves.par_iter().enumerate();
+                // Nobody listens any more once a wave has failed: then the others are left out.
+                let _ =
+                    waves.try_for_each_with(sender, |sender, (index, wave)| sender.send((index, run(wave))));
+            });
+            // What comes early is appended while the others are on their way.
+            let mut matched: Vec<Option<MatchRows>> = waves.iter().map(|_| None).collect();
+            let mut appended = 0;
+            for (index, rows_of_wave) in receiver {
+                matched[index] = Some(rows_of_wave?);
+                while let Some(next) = matched.get_mut(appended).and_then(Option::take) {
+                    rows.append(&next);
+                    appended += 1;
+                }
+            }
+            Ok(())
+        });
+        if all.is_err() {
+            rows.truncate(rows_before);
+        }
+        all
     }
 }
 
@@ -188,7 +210,8 @@ impl Engine for Gpu {
     fn move_client(&mut self, client: ClientId, position: Option<Position>) {
         let share = self.share_of(client.0);
         self.filters.roster.set_position(client.0, position);
-        self.shares[share].entries.moved(client.0);
+        let position = position.map_or([f32::NAN; 3], |position| rounded(position.point()));
+        self.shares[share].entries.moved(client.0, position);
     }
 
     fn match_batch(&mut self, events: &[&Event], rows: &mut MatchRows) -> Result<(), MatchError> {

@@ -1,5 +1,7 @@
 //! One device's share of the filters: the table, the base sorted from it, and the log of what has changed since.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use kernels::gpu::{
     Constraint, ConstraintUpdate, EntryUpdate, HeadUpdate, KIND_CIRCLE, KIND_LIVE, Levels, Move,
 };
@@ -7,7 +9,7 @@ use kernels::gpu::{NAME_COMPLETE, NAME_OPTIONAL, Place};
 use matcher::compiled::constraints::Bound;
 
 use super::base::{Base, Sorter};
-use super::entries::{Changes, Entries};
+use super::entries::{Changes, Entries, Moved};
 use super::log::{CAPACITY, Log};
 use super::table::Table;
 use crate::filters::Filters;
@@ -37,6 +39,8 @@ pub(crate) struct Share {
     sorting: Option<Sorting>,
     /// Changes are on the device.
     changed: Event,
+    /// That was seen, so that no further stream has to wait for it.
+    settled: AtomicBool,
     /// The base that was last begun is sorted.
     sorted: Event,
     /// Stamp of the last flush.
@@ -71,6 +75,7 @@ impl Share {
             sorter: Sorter::new(device)?,
             sorting: None,
             changed: device.event()?,
+            settled: AtomicBool::new(false),
             sorted: device.event()?,
             stamp: 0,
             stale: false,
@@ -97,7 +102,7 @@ impl Share {
         self.stamp += 1;
         let Self { entries: known, stream, kernels, table, log, .. } = self;
         let Changes { entries, heads, moved } = known.changes();
-        let following: u64 = moved.iter().map(|client| u64::from(known.following(*client))).sum();
+        let following: u64 = moved.iter().map(|moved| u64::from(moved.following)).sum();
         let logged = following + entries.len() as u64;
         let logging = !self.stale && logged <= u64::from(CAPACITY - log.len());
         let entering = Entering { stamp: self.stamp, logging };
@@ -122,11 +127,9 @@ impl Share {
         let heads = heads.iter().map(|client| HeadUpdate { client: *client, head: known.head(*client) });
         self.staged_heads
             .send(stream, heads, |updates, count| kernels.put_heads(stream, updates, count, &table.heads))?;
-        let moves = moved.iter().map(|client| {
-            let position = filters.roster.position(known.client_id(*client));
-            let position = position.map_or([f32::NAN; 3], |position| rounded(position.point()));
-            let moved = Move { client: *client, log_at, position };
-            log_at = log_at.wrapping_add(known.following(*client));
+        let moves = moved.iter().map(|&Moved { client, following, position }| {
+            let moved = Move { client, log_at, position };
+            log_at = log_at.wrapping_add(following);
             moved
         });
         self.staged_moves.send(stream, moves, |moves, count| {
@@ -189,11 +192,19 @@ impl Share {
 
     /// Lets a stream's later work see the changes and the base.
     pub(super) fn order_after_changes(&self, stream: &Stream) -> Result<(), DriverError> {
+        if self.settled.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        if self.changed.done()? {
+            self.settled.store(true, Ordering::Release);
+            return Ok(());
+        }
         stream.wait(&self.changed)
     }
 
     /// Marks the place in the stream of changes that matching has to wait for.
-    pub(super) fn mark_changes(&self) -> Result<(), DriverError> {
+    pub(super) fn mark_changes(&mut self) -> Result<(), DriverError> {
+        *self.settled.get_mut() = false;
         self.stream.record(&self.changed)
     }
 

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use kernels::gpu::{
-    ANSWER_DOUBT, Answer, Attribute, EVENT_DOUBT, Event as DeviceEvent, FOUND_HEAD, NAME_ARRAY,
+    ANSWER_DOUBT, Answer, Attribute, EVENT_DOUBT, Event as DeviceEvent, FOUND_HEAD, NAME_ARRAY, UNSORTED,
 };
 use matcher::engine::MatchRows;
 use matcher::event::Event;
@@ -171,12 +171,19 @@ impl Lane {
         let Self { seen, starts, sorted, .. } = self;
         // After the sort, start i + 1 is where the answers of event i begin.
         starts.push(sorted.len());
+        rows.reserve(events.len(), sorted.len());
         for (event, bounds) in events.iter().zip(starts[1..].windows(2)) {
             let answers = &sorted[bounds[0]..bounds[1]];
             rows.push_with(|ids| {
-                let certain = answers.iter().filter(|answer| *answer & DOUBT == 0);
-                ids.extend(certain.map(|answer| SubscriptionId(number(*answer))));
-                if answers.iter().all(|answer| answer & DOUBT == 0) {
+                let mut doubts = false;
+                for answer in answers {
+                    if answer & DOUBT == 0 {
+                        ids.push(SubscriptionId(number(*answer)));
+                    } else {
+                        doubts = true;
+                    }
+                }
+                if !doubts {
                     return;
                 }
                 let viewed = filters.see(event, seen);
@@ -302,13 +309,16 @@ fn encode(events: &[&Event], filters: &Filters<()>, sent: &mut [u32]) -> Layout 
     for (event, device_event) in events.iter().zip(device_events) {
         let start = end;
         let mut mask = 0;
-        for (name, code) in filters.known_attributes(event) {
-            mask |= filters.names.name(name).mask;
+        for attribute in &event.attributes {
+            let Some((name, name_mask, code)) = filters.known(attribute) else { continue };
+            mask |= name_mask;
             let array = if code.is_none() { NAME_ARRAY } else { 0 };
             attributes[end] = Attribute { name: name | array, code: code.unwrap_or_default() };
             end += 1;
         }
-        attributes[start..end].sort_unstable_by_key(|attribute| attribute.name & !NAME_ARRAY);
+        if end - start > UNSORTED {
+            attributes[start..end].sort_unstable_by_key(|attribute| attribute.name & !NAME_ARRAY);
+        }
         let point = event.position.point();
         let doubt = if event.reach.is_some() { EVENT_DOUBT } else { 0 };
         let word = |number: usize| u32::try_from(number).expect("a wave has fewer than 2^31 attributes");

@@ -63,9 +63,8 @@ impl<P> Names<P> {
     #[must_use]
     pub fn find(&self, symbol: &Symbol) -> Option<u32> {
         let hash = symbol.hash();
-        let is_it = |(held, number): &(u64, u32)| {
-            *held == hash && self.held[*number as usize].symbol.as_str() == symbol.as_str()
-        };
+        let is_it =
+            |(held, number): &(u64, u32)| *held == hash && self.held[*number as usize].symbol == *symbol;
         self.numbers.find(hash, is_it).map(|(_, number)| *number)
     }
 

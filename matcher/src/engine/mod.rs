@@ -96,6 +96,18 @@ impl MatchRows {
         self.ends.clear();
     }
 
+    /// Makes room for further rows, and for all of their pairs.
+    pub fn reserve(&mut self, rows: usize, pairs: usize) {
+        self.ids.reserve(pairs);
+        self.ends.reserve(rows);
+    }
+
+    /// Forgets all rows but the first `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.ends.truncate(len);
+        self.ids.truncate(self.ends.last().copied().unwrap_or(0));
+    }
+
     /// How many rows there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -8,9 +8,12 @@ use crate::generator::{Random, random};
 use crate::{FORMS, Query, TUNINGS, check, expected, is_soak, searcher};
 
 /// As many as `NEARCAST_ROUTES_RUNS` says: a sanitizer takes a hundred times as long for each.
+pub(crate) fn asked_runs() -> Option<u64> {
+    std::env::var("NEARCAST_ROUTES_RUNS").ok().and_then(|runs| runs.parse().ok())
+}
+
 fn runs() -> u64 {
-    let asked = std::env::var("NEARCAST_ROUTES_RUNS").ok().and_then(|runs| runs.parse().ok());
-    asked.unwrap_or(if is_soak() { 20_000 } else { 300 })
+    asked_runs().unwrap_or(if is_soak() { 20_000 } else { 300 })
 }
 
 fn costed(made: &[Random]) -> Vec<Costed<'_>> {
