@@ -135,6 +135,9 @@ impl Recovery {
             Restored::read(recovered, config, &features, streets.as_deref(), shared.metrics.started)?;
         let situations = std::mem::take(&mut restored.situations);
         let routed = std::mem::take(&mut restored.routed);
+        if let (Some(store), Some(frontiers)) = (&store, restored.deal_frontiers(engines.count())) {
+            store.commit(&frontiers)?;
+        }
         let from = restored.stream_from(engines.count());
         shared.stream = events.as_ref().map(|_| EventStream::new(rand::random()));
         let stream = shared.stream.clone();

@@ -27,7 +27,7 @@ use crate::outbox::Keep;
 use crate::push::PushSubscription;
 use crate::routing::Streets;
 use crate::store::{
-    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredDecisions, StoredFrontier,
+    Batch, Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredDecisions, StoredFrontier,
     StoredPosition, StoredSession, StoredStanding, StoredState,
 };
 
@@ -205,19 +205,34 @@ impl Restored {
 }
 
 impl Restored {
-    /// How far a shard had read the stream of events; with another number of shards, the least that any had.
-    pub(crate) fn frontier_of(&self, shard: usize, count: usize) -> Option<StreamPlace> {
-        let is_same = |(_, frontier): &(u32, StoredFrontier)| frontier.shards as usize == count;
-        if !self.frontiers.iter().all(is_same) {
-            return self.frontiers.iter().map(|(_, frontier)| frontier.place).min();
+    /// Takes for another number of shards, by which clients are dealt out otherwise, the least that any had read, and says what of it has to be
+    /// written before they begin: what some of them write alone says nothing of the others.
+    pub(crate) fn deal_frontiers(&mut self, count: usize) -> Option<Batch> {
+        let shards = u32::try_from(count).ok()?;
+        let place = self.frontiers.iter().map(|(_, frontier)| frontier.place).min()?;
+        if self.frontiers.iter().all(|(_, frontier)| frontier.shards == shards) {
+            return None;
         }
+        tracing::warn!(
+            shards,
+            "the number of shards is another one: some events of the cluster may come twice"
+        );
+        self.frontiers = (0..shards).map(|shard| (shard, StoredFrontier { place, shards })).collect();
+        let mut batch = Batch::default();
+        batch.remove_frontiers();
+        self.frontiers.iter().for_each(|(shard, frontier)| batch.put_frontier(*shard, frontier));
+        Some(batch)
+    }
+
+    /// How far a shard had read the stream of events.
+    pub(crate) fn frontier_of(&self, shard: usize) -> Option<StreamPlace> {
         let own = self.frontiers.iter().find(|(number, _)| *number as usize == shard);
         own.map(|(_, frontier)| frontier.place)
     }
 
     /// The sequence of the first record of the stream of events that some shard has not read whole.
     pub(crate) fn stream_from(&self, count: usize) -> u64 {
-        let least = (0..count).map(|shard| self.frontier_of(shard, count)).min().flatten();
+        let least = (0..count).map(|shard| self.frontier_of(shard)).min().flatten();
         least.map_or(1, StreamPlace::sequence)
     }
 }
@@ -630,6 +645,25 @@ mod tests {
     use matcher::live::Cause;
 
     use super::*;
+
+    #[test]
+    fn with_another_number_of_shards_all_read_on_from_the_least_place() {
+        let frontier = |sequence, shards| StoredFrontier { place: StreamPlace::new(sequence, 1), shards };
+        let places = |restored: &Restored, count| {
+            (0..count).map(|shard| restored.frontier_of(shard).map(StreamPlace::sequence)).collect::<Vec<_>>()
+        };
+        let mut restored = Restored::default();
+        assert!(restored.deal_frontiers(2).is_none(), "nothing was read");
+        assert_eq!((restored.stream_from(2), places(&restored, 2)), (1, vec![None, None]));
+        restored.frontiers = vec![(0, frontier(5, 2))];
+        assert_eq!(restored.stream_from(2), 1, "nobody knows what the second one has read");
+        restored.frontiers.push((1, frontier(3, 2)));
+        assert!(restored.deal_frontiers(2).is_none());
+        assert_eq!((restored.stream_from(2), places(&restored, 2)), (3, vec![Some(5), Some(3)]));
+        assert!(restored.deal_frontiers(3).is_some_and(|batch| !batch.is_empty()));
+        assert_eq!((restored.stream_from(3), places(&restored, 3)), (3, vec![Some(3); 3]));
+        assert!(restored.deal_frontiers(3).is_none());
+    }
 
     #[test]
     fn what_waits_has_no_more_left_than_its_dwell() {

@@ -149,7 +149,7 @@ impl Shards {
         hash: Dealing,
     ) -> (Self, Vec<(Shard, Receiver)>) {
         let count = engines.count();
-        let frontiers: Vec<_> = (0..count).map(|shard| restored.frontier_of(shard, count)).collect();
+        let frontiers: Vec<_> = (0..count).map(|shard| restored.frontier_of(shard)).collect();
         let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for client in restored.clients {
             dealt[index_of(&hash, &client.name, count)].push(client);

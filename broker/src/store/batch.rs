@@ -213,6 +213,12 @@ impl Batch {
         self.put(Table::Frontiers, &shard.to_be_bytes(), frontier);
     }
 
+    /// Nobody knows any more how far the stream of events was read.
+    pub(crate) fn remove_frontiers(&mut self) {
+        let (from, to) = (0_u32.to_be_bytes(), u32::MAX.to_be_bytes());
+        self.push(&Op::RemoveRange { table: Table::Frontiers as u8, from: Bytes(&from), to: Bytes(&to) });
+    }
+
     /// Removes everything of a client.
     pub(crate) fn forget_client(&mut self, client: &str) {
         for table in Table::OF_CLIENTS {

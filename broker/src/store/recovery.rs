@@ -455,7 +455,10 @@ impl Recovered {
     /// any more what of it was read.
     pub(super) fn begin_epochs(&mut self) -> Batch {
         self.frontiers.clear();
-        begin_epochs(self.clients.iter_mut().map(|client| (&*client.name, client.session.as_mut())))
+        let mut batch =
+            begin_epochs(self.clients.iter_mut().map(|client| (&*client.name, client.session.as_mut())));
+        batch.remove_frontiers();
+        batch
     }
 }
 
