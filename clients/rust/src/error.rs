@@ -21,7 +21,7 @@ pub enum Error {
         problem: Box<Problem>,
         /// After how long it is worth trying again, where the broker said so.
         retry_after: Option<Duration>,
-        /// The same request at the broker that carries it out, where the code is `elsewhere`. It is followed; what is left is what leads
+        /// Address of this request at the broker that carries it out, where the code is `elsewhere`. It is followed; what is left is what leads
         /// nowhere.
         location: Option<String>,
     },
