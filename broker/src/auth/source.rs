@@ -16,7 +16,8 @@ const PARAMETER: &str = "access_token";
 
 /// Whether a parameter of a query, with its name, is a token.
 pub(crate) fn is_token(parameter: &str) -> bool {
-    parameter.split_once('=').is_some_and(|(name, _)| name == PARAMETER)
+    // The name may be encoded, as it may be where the token is looked for.
+    form_urlencoded::parse(parameter.as_bytes()).any(|(name, _)| name == PARAMETER)
 }
 
 /// Where a token may be.

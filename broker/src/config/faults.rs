@@ -62,6 +62,9 @@ impl Config {
         } = &self.cluster;
         let mut faults = Vec::new();
         if !self.cluster.is_set() {
+            if *partitions != 1 {
+                faults.push("cluster.partitions is set, and cluster.nats is not".to_owned());
+            }
             return faults;
         }
         if self.store.data.is_empty() {

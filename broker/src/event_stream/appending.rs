@@ -32,10 +32,10 @@ impl EventStream {
             self.settle();
         }
         let waiting = std::mem::take(&mut self.state().waiting);
-        waiting.into_values().for_each(|(_, waiting)| waiting.refuse(ApiError::Stopping));
+        waiting.into_values().for_each(|(.., waiting)| waiting.refuse(ApiError::Stopping));
     }
 
-    /// Refuses what is not in the stream. What is there is settled when it has been read.
+    /// Refuses what is not in the stream, and what is not read for long. Other entries are settled when they have been read.
     fn settle(&self) {
         let mut refused = Vec::new();
         {
@@ -46,6 +46,8 @@ impl EventStream {
                 };
                 refused.extend(publishes.into_iter().filter_map(|number| state.take(number)));
             }
+            let now = self.begun.elapsed();
+            refused.extend(std::iter::from_fn(|| state.take_late(now)));
         }
         refused.into_iter().for_each(|waiting| waiting.refuse(ApiError::Storage));
     }

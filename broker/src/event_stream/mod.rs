@@ -9,7 +9,7 @@ mod appending;
 mod entry;
 mod reading;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -49,8 +49,8 @@ struct State {
     writer: Writer,
     /// The number of the last entry.
     last: u64,
-    /// Entries of this broker that it has not read back, with their sizes in bytes.
-    waiting: HashMap<u64, (usize, Waiting)>,
+    /// Entries of this broker that it has not read back, with when they came and their sizes in bytes.
+    waiting: BTreeMap<u64, (Duration, usize, Waiting)>,
     waiting_bytes: usize,
 }
 
@@ -66,6 +66,8 @@ struct OwnEvent {
     ticket: Option<CompletionGuard>,
 }
 
+/// How long an entry is waited for. One that is read later takes effect nevertheless.
+const LATE: Duration = Duration::from_secs(30);
 /// Bytes of entries that may be on their way through the stream. More are refused.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 
@@ -74,7 +76,7 @@ impl EventStream {
     pub(crate) fn new(nonce: u64) -> Arc<Self> {
         let incarnation = Incarnation { term: 0, nonce };
         let writer = Writer::new(incarnation, Timing::default());
-        let state = State { writer, last: 0, waiting: HashMap::new(), waiting_bytes: 0 };
+        let state = State { writer, last: 0, waiting: BTreeMap::new(), waiting_bytes: 0 };
         Arc::new(Self { incarnation, begun: Instant::now(), state: Mutex::new(state), pushed: Notify::new() })
     }
 
@@ -136,7 +138,7 @@ impl State {
         self.check(now, std::iter::once(entry.len()))?;
         self.last += 1;
         self.waiting_bytes += entry.len();
-        self.waiting.insert(self.last, (entry.len(), waiting));
+        self.waiting.insert(self.last, (now, entry.len(), waiting));
         // It was asked just now.
         let _ = self.writer.push(now, self.last, entry);
         Ok(())
@@ -144,9 +146,16 @@ impl State {
 
     /// Takes what waits for an entry out, if it does.
     fn take(&mut self, number: u64) -> Option<Waiting> {
-        let (bytes, waiting) = self.waiting.remove(&number)?;
+        let (_, bytes, waiting) = self.waiting.remove(&number)?;
         self.waiting_bytes -= bytes;
         Some(waiting)
+    }
+
+    /// Takes out the first entry, if it has waited for longer than anything may.
+    fn take_late(&mut self, now: Duration) -> Option<Waiting> {
+        let (number, (since, ..)) = self.waiting.first_key_value()?;
+        let (number, is_late) = (*number, now.saturating_sub(*since) > LATE);
+        if is_late { self.take(number) } else { None }
     }
 }
 

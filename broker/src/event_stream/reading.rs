@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::events::{Attach, Fault, Tailer, Taken, Timing};
-use cluster::log::{Attachable, Attachment as _, Sent};
+use cluster::log::{Attachable, Attachment as _, Bounds, Identity, Sent};
 use cluster::record::{Body, Record};
 use tokio_util::sync::CancellationToken;
 
 use super::entry::{Accepted, Entry, EntryKind};
 use super::{Coming, EventStream, OwnEvent, Waiting};
 use crate::model::error::ApiError;
-use crate::model::event::{Published, StreamPlace};
+use crate::model::event::{Frontier, Placed, Published};
 
 /// Where events come to.
 pub(crate) trait Sink: Send + Sync {
@@ -33,7 +33,7 @@ pub(crate) trait Sink: Send + Sync {
         &self,
         id: &str,
         confinement: Option<&str>,
-        before: StreamPlace,
+        place: Placed,
     ) -> impl Future<Output = Result<bool, ApiError>> + Send;
 }
 
@@ -41,8 +41,8 @@ pub(crate) trait Sink: Send + Sync {
 pub(crate) struct Reader<L> {
     stream: Arc<EventStream>,
     log: Arc<L>,
-    /// The sequence of the first record that is wanted.
-    from: u64,
+    /// How far it was read before, if it was.
+    frontier: Option<Frontier>,
     begun: Instant,
 }
 
@@ -68,9 +68,9 @@ const LISTEN: Duration = Duration::from_millis(500);
 const RETRY: Duration = Duration::from_millis(100);
 
 impl<L: Attachable> Reader<L> {
-    /// Reads from the record with that sequence on.
-    pub(crate) fn new(stream: Arc<EventStream>, log: Arc<L>, from: u64) -> Self {
-        Self { stream, log, from, begun: Instant::now() }
+    /// Reads on from where it was read to, or from the first record that is there.
+    pub(crate) fn new(stream: Arc<EventStream>, log: Arc<L>, frontier: Option<Frontier>) -> Self {
+        Self { stream, log, frontier, begun: Instant::now() }
     }
 
     /// Reads until the broker has ended.
@@ -82,19 +82,13 @@ impl<L: Attachable> Reader<L> {
     }
 
     async fn read(self, sink: impl Sink) -> Result<(), ReadFault> {
-        let mut tailer = Tailer::new(self.from, self.begun.elapsed(), Timing::default());
+        let (mut tailer, last) = self.begin().await?;
         let mut attachments = 0;
         let mut attached = None;
-        // Before it was in the cluster it needs nothing of what was dropped.
-        let mut is_first = self.from <= 1;
-        // The end may never come as long as others publish.
-        let mut ahead = None;
         let mut has_caught_up = false;
         loop {
-            if ahead.is_none() {
-                ahead = self.log.bounds().await.ok().map(|bounds| bounds.last);
-            }
-            if !has_caught_up && ahead.is_some_and(|last| last <= tailer.last()) {
+            // The end may never come as long as others publish.
+            if !has_caught_up && last <= tailer.last() {
                 sink.has_caught_up();
                 has_caught_up = true;
             }
@@ -124,18 +118,45 @@ impl<L: Attachable> Reader<L> {
                     Taken::Nothing if matches!(sent, Sent::Idle { .. }) => sink.at_end(),
                     Taken::Nothing => {}
                     Taken::Record { sequence, record, dropped } => {
-                        if let Some(dropped) = dropped.filter(|_| !is_first) {
+                        if let Some(dropped) = dropped {
                             return Err(ReadFault::Dropped { first: dropped.start, last: dropped.end - 1 });
                         }
-                        is_first = false;
-                        self.take(sequence, &record, &sink).await;
+                        let Sent::Record { stored, .. } = &sent else { continue };
+                        self.take(sequence, stored.identity().crc, &record, &sink).await;
                     }
                 },
             }
         }
     }
 
-    async fn take(&self, sequence: u64, record: &Record<'_>, sink: &impl Sink) {
+    /// What reads on, and the last record that was there when it began. A stream that ends before what was read went back.
+    async fn begin(&self) -> Result<(Tailer, u64), ReadFault> {
+        let timing = Timing::default();
+        loop {
+            if let Ok(Bounds { first, last }) = self.log.bounds().await {
+                let now = self.begun.elapsed();
+                let Some(Frontier { next, sequence, crc }) = self.frontier else {
+                    return Ok((Tailer::new(first, now, timing), last));
+                };
+                if sequence <= last {
+                    let known = Identity { sequence, time_us: None, crc };
+                    // The record that was read last is looked at once more, unless some of it is wanted.
+                    let tailer = if next.sequence() > sequence {
+                        Tailer::behind(known, Duration::ZERO, now, timing)
+                    } else {
+                        Tailer::new(sequence, now, timing)
+                    };
+                    return Ok((tailer, last));
+                }
+                if now >= timing.missing {
+                    return Err(Fault::WentBack { sequence }.into());
+                }
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+
+    async fn take(&self, sequence: u64, crc: u32, record: &Record<'_>, sink: &impl Sink) {
         let entries = match record.body() {
             Ok(Body::Events(entries)) => entries,
             Ok(_) => return,
@@ -148,7 +169,7 @@ impl<L: Attachable> Reader<L> {
         let mut events = Vec::new();
         let mut tickets = Vec::new();
         for (index, bytes) in entries.iter().enumerate() {
-            let place = StreamPlace::new(sequence, index);
+            let place = Placed::new(sequence, crc, index, entries.len());
             let Ok(entry) = postcard::from_bytes::<Entry<'_>>(bytes) else {
                 tracing::error!(
                     sequence,
@@ -207,7 +228,7 @@ async fn revoke(
     sink: &impl Sink,
     id: &str,
     confinement: Option<&str>,
-    place: StreamPlace,
+    place: Placed,
 ) -> Result<bool, ApiError> {
     loop {
         match sink.revoke(id, confinement, place).await {

@@ -38,8 +38,9 @@ pub(crate) async fn follow(
     let is_new = !replica.is_there()?;
     let Some(cluster) = Cluster::open(&config.cluster, is_new, shutdown).await? else { return Ok(None) };
     let nonce = rand::random();
-    let config::Cluster { url, partition, .. } = config.cluster.clone();
-    let me = Member { name: member.clone(), nonce, url, is_leaving: false, partition, is_owner: false };
+    let config::Cluster { url, partition, partitions, .. } = config.cluster.clone();
+    let (is_leaving, is_owner) = (false, false);
+    let me = Member { name: member.clone(), nonce, url, is_leaving, partition, partitions, is_owner };
     tracing::info!(member, "follows the cluster's ledger, and takes over when no broker is active");
     loop {
         let known = Replica::known(dir);

@@ -153,6 +153,16 @@ impl Cluster {
         let members =
             Members::open(client, &format!("{name}-members"), replicas, Timing::default().ttl).await;
         let members = members.context("cluster.name").map_err(Fault::Passing)?;
+        let seen = members.look().await.context("cluster.name").map_err(Fault::Passing)?;
+        if let Some((other, _)) = seen.iter().find(|(other, _)| other.partitions != settings.partitions) {
+            // Brokers that have ended are seen for some seconds.
+            return Err(Fault::Passing(anyhow::anyhow!(
+                "cluster {name} has {} partitions for broker {}, and {} for this one (cluster.partitions)",
+                other.partitions,
+                other.url,
+                settings.partitions
+            )));
+        }
         Ok(Self {
             log: Arc::new(log),
             members: Arc::new(members),

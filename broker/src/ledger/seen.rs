@@ -110,7 +110,9 @@ impl Homes {
 
     fn note<'a>(&self, members: impl Iterator<Item = &'a Member>) {
         let mut urls = self.urls();
-        for member in members.filter(|member| member.is_owner) {
+        let count = urls.len();
+        // Others do not know this cluster.
+        for member in members.filter(|member| member.is_owner && member.partitions as usize == count) {
             if let Some(url) = urls.get_mut(member.partition.saturating_sub(1) as usize) {
                 *url = (!member.is_leaving).then(|| (member.url.clone(), Instant::now()));
             }
@@ -177,7 +179,7 @@ mod tests {
 
     fn member(partition: u32, nonce: u64, is_owner: bool) -> Member {
         let (name, url) = (nonce.to_string(), format!("http://{nonce}"));
-        Member { name, nonce, url, is_leaving: false, partition, is_owner }
+        Member { name, nonce, url, is_leaving: false, partition, partitions: 3, is_owner }
     }
 
     #[test]
@@ -189,7 +191,16 @@ mod tests {
         let of = |partition| names[DEALT.iter().position(|of| *of == partition).expect("some are there")];
         assert_eq!(homes.check(of(0)), Ok(()));
         assert!(matches!(homes.check(of(1)), Err(ApiError::NotStored(_))));
-        homes.note([member(2, 7, true), member(2, 8, false), member(3, 9, true), member(9, 1, true)].iter());
+        homes.note(
+            [
+                member(2, 7, true),
+                member(2, 8, false),
+                member(3, 9, true),
+                member(9, 1, true),
+                Member { partitions: 2, ..member(2, 5, true) },
+            ]
+            .iter(),
+        );
         assert_eq!(homes.check(of(1)), Err(ApiError::Elsewhere { url: "http://7".to_owned() }));
         assert_eq!(homes.url_of(of(2)).as_deref(), Some("http://9"));
         // One that is not seen for a while may be there.

@@ -29,7 +29,7 @@ pub(crate) struct Published {
     /// The situation that found it, if one did.
     pub(crate) origin: Option<Origin>,
     /// Where it is in the stream of events of the cluster, where there is one.
-    pub(crate) place: Option<StreamPlace>,
+    pub(crate) place: Option<Placed>,
     /// Whether it is taken, which the first shard that comes to it decides for all.
     is_taken: OnceLock<bool>,
 }
@@ -51,6 +51,36 @@ impl StreamPlace {
     /// The sequence of the record.
     pub(crate) fn sequence(self) -> u64 {
         self.0 >> INDEX_BITS
+    }
+}
+
+/// Where something is in the stream of events of a cluster, and how far a broker is that has carried it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Placed {
+    pub(crate) at: StreamPlace,
+    pub(crate) behind: Frontier,
+}
+
+/// How far the stream of events of a cluster was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Frontier {
+    /// The place that is wanted next.
+    pub(crate) next: StreamPlace,
+    /// The record that was read last, and the CRC-32 of its bytes.
+    pub(crate) sequence: u64,
+    pub(crate) crc: u32,
+}
+
+impl Placed {
+    /// The `index`-th of `count` entries of a record.
+    pub(crate) fn new(sequence: u64, crc: u32, index: usize, count: usize) -> Self {
+        let at = StreamPlace::new(sequence, index);
+        let next = if index + 1 < count {
+            StreamPlace::new(sequence, index + 1)
+        } else {
+            StreamPlace::new(sequence + 1, 0)
+        };
+        Self { at, behind: Frontier { next, sequence, crc } }
     }
 }
 
@@ -105,8 +135,8 @@ impl Published {
     }
 
     /// The event as the stream of events has it. It is taken, and of two live ones of an object that with the later place is the newer.
-    pub(crate) fn placed(self, place: StreamPlace) -> Self {
-        let live = self.live.map(|live| Live { sequence: place.0, ..live });
+    pub(crate) fn placed(self, place: Placed) -> Self {
+        let live = self.live.map(|live| Live { sequence: place.at.0, ..live });
         Self { live, place: Some(place), is_taken: OnceLock::from(true), ..self }
     }
 

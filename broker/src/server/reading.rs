@@ -13,7 +13,7 @@ use crate::ingest::feature::FeatureReader;
 use crate::ledger::Ownership;
 use crate::model::clock;
 use crate::model::error::ApiError;
-use crate::model::event::{Published, StreamPlace};
+use crate::model::event::{Placed, Published};
 
 /// The engines of a broker.
 struct Engines {
@@ -68,12 +68,7 @@ impl Sink for Engines {
         self.app.metrics.show_stream_lag(Duration::ZERO);
     }
 
-    async fn revoke(
-        &self,
-        id: &str,
-        confinement: Option<&str>,
-        before: StreamPlace,
-    ) -> Result<bool, ApiError> {
+    async fn revoke(&self, id: &str, confinement: Option<&str>, place: Placed) -> Result<bool, ApiError> {
         let read = |text| Confinement::read_again(text, self.app.features.zones());
         let confinement = match confinement.map(read).transpose() {
             Ok(confinement) => confinement.map(Arc::new),
@@ -85,6 +80,6 @@ impl Sink for Engines {
                 return Ok(false);
             }
         };
-        self.app.shards.revoke_at(&id.into(), confinement.as_ref(), Some(before)).await
+        self.app.shards.revoke_at(&id.into(), confinement.as_ref(), Some(place)).await
     }
 }

@@ -138,7 +138,7 @@ impl Recovery {
         if let (Some(store), Some(frontiers)) = (&store, restored.deal_frontiers(engines.count())) {
             store.commit(&frontiers)?;
         }
-        let from = restored.stream_from(engines.count());
+        let frontier = restored.frontier(engines.count());
         shared.stream = events.as_ref().map(|_| EventStream::new(rand::random()));
         let stream = shared.stream.clone();
         let (shards, threads) = Shards::start(config, engines, &shared, store.as_ref(), restored)?;
@@ -161,7 +161,7 @@ impl Recovery {
         if let (Some(stream), Some(events), Some(ownership)) = (stream, events, &ownership) {
             self.note(CATCHING_UP, 0, 0);
             let has_caught_up = CancellationToken::new();
-            let reader = Reader::new(Arc::clone(&stream), Arc::clone(&events), from);
+            let reader = Reader::new(Arc::clone(&stream), Arc::clone(&events), frontier);
             let read = read(reader, &app, ownership, has_caught_up.clone(), ending.ended.clone());
             let watch = Arc::clone(&ownership.seen).watch(ending.ended.clone());
             streaming.push(tokio::spawn(stream.append_to(events, ending.ended.clone())));

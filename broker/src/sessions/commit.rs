@@ -11,7 +11,7 @@ use super::{Installed, Sessions, recovery};
 use crate::model::clock;
 use crate::model::completion::CompletionGuard;
 use crate::model::error::{self, ApiError};
-use crate::model::event::{Body, Live, Published, StreamPlace};
+use crate::model::event::{Body, Frontier, Live, Placed, Published, StreamPlace};
 use crate::model::lease::Lease;
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
 use crate::model::warning;
@@ -126,7 +126,7 @@ pub(super) struct CommitBuffer {
     /// Clients whose session's record has to be written anew.
     sessions: Vec<u32>,
     /// How far the stream of events was read, where that is not in the batch yet.
-    frontier: Option<StreamPlace>,
+    frontier: Option<Frontier>,
     /// Live events that were replaced or have ended since the last commit: their records stay until the batch is on disk. What
     /// is on disk of this shard is of a time when they were live, and after a crash its exits tell them.
     ended: Vec<Arc<Published>>,
@@ -318,9 +318,9 @@ impl CommitBuffer {
     }
 
     /// Notes how far the shard has read the stream of events.
-    fn came_to(&mut self, place: StreamPlace) {
+    fn came_to(&mut self, frontier: Frontier) {
         if self.disk.is_some() {
-            self.frontier = Some(place);
+            self.frontier = Some(frontier);
             self.put_off();
         }
     }
@@ -439,20 +439,20 @@ impl Sessions {
     }
 
     /// Whether the effects of an event of the stream are in what this shard has.
-    pub(crate) fn has_had(&self, place: Option<StreamPlace>) -> bool {
-        place.is_some() && place <= self.frontier
+    pub(crate) fn has_had(&self, place: Option<Placed>) -> bool {
+        place.zip(self.next).is_some_and(|(place, next)| place.at < next)
     }
 
     /// Where the shard goes on reading the stream.
-    pub(crate) fn begin_behind(&mut self, frontier: Option<StreamPlace>) {
-        self.frontier = frontier;
+    pub(crate) fn begin_at(&mut self, next: Option<StreamPlace>) {
+        self.next = next;
     }
 
     /// Notes that all effects of an event are in the batch, and those of all before it.
-    pub(crate) fn came_to(&mut self, place: Option<StreamPlace>) {
-        if let Some(place) = place {
-            self.frontier = Some(place);
-            self.ledger.came_to(place);
+    pub(crate) fn came_to(&mut self, place: Option<Placed>) {
+        if let Some(Placed { behind, .. }) = place {
+            self.next = Some(behind.next);
+            self.ledger.came_to(behind);
         }
     }
 
@@ -464,10 +464,10 @@ impl Sessions {
 
     fn commit(&mut self) {
         self.record_sessions();
-        if let Some(place) = self.ledger.frontier.take() {
+        if let Some(frontier) = self.ledger.frontier.take() {
             let shards = u32::try_from(self.shards_count).unwrap_or(u32::MAX);
             let shard = u32::try_from(self.shard).unwrap_or(u32::MAX);
-            self.ledger.batch.put_frontier(shard, &StoredFrontier { place, shards });
+            self.ledger.batch.put_frontier(shard, &StoredFrontier { frontier, shards });
         }
         if !self.ledger.batch.is_empty() {
             self.date_batch();

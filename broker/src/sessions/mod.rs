@@ -138,8 +138,8 @@ pub(crate) struct Sessions {
     ledger: CommitBuffer,
     /// Whether this shard writes the live events, which all of them have, and takes their records away.
     writes_live: bool,
-    /// How far this shard has read the stream of events, in a cluster that has one.
-    frontier: Option<StreamPlace>,
+    /// The place in the stream of events that this shard wants next, in a cluster that has one.
+    next: Option<StreamPlace>,
     /// Names this shard among all.
     place: Box<str>,
     /// How far another run had got with the findings of each situation, by its version, until this run is past that.
@@ -456,7 +456,7 @@ impl Sessions {
             timeline: Timeline::after(None),
             doubtful: Vec::new(),
             writes_live: index == 0 && disk.is_some(),
-            frontier: None,
+            next: None,
             place: findings::place(index, shards_count),
             dealt: HashMap::new(),
             unfinished: Unfinished::default(),

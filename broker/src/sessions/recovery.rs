@@ -20,7 +20,7 @@ use crate::ingest::subscription::{Prepared, StoredSituation, SubscriptionReader,
 use crate::ingest::{Behalf, Confinement, Zones};
 use crate::model::clock::{self, Timeline};
 use crate::model::delivery::{Delivery, GapReason, OverflowName};
-use crate::model::event::{Body, Published, StreamPlace};
+use crate::model::event::{Body, Frontier, Published};
 use crate::model::record::BodyId;
 use crate::model::tenant;
 use crate::outbox::Keep;
@@ -209,31 +209,30 @@ impl Restored {
     /// written before they begin: what some of them write alone says nothing of the others.
     pub(crate) fn deal_frontiers(&mut self, count: usize) -> Option<Batch> {
         let shards = u32::try_from(count).ok()?;
-        let place = self.frontiers.iter().map(|(_, frontier)| frontier.place).min()?;
-        if self.frontiers.iter().all(|(_, frontier)| frontier.shards == shards) {
+        let frontier = self.frontiers.iter().map(|(_, stored)| stored.frontier).min()?;
+        if self.frontiers.iter().all(|(_, stored)| stored.shards == shards) {
             return None;
         }
         tracing::warn!(
             shards,
             "the number of shards is another one: some events of the cluster may come twice"
         );
-        self.frontiers = (0..shards).map(|shard| (shard, StoredFrontier { place, shards })).collect();
+        self.frontiers = (0..shards).map(|shard| (shard, StoredFrontier { frontier, shards })).collect();
         let mut batch = Batch::default();
         batch.remove_frontiers();
-        self.frontiers.iter().for_each(|(shard, frontier)| batch.put_frontier(*shard, frontier));
+        self.frontiers.iter().for_each(|(shard, stored)| batch.put_frontier(*shard, stored));
         Some(batch)
     }
 
     /// How far a shard had read the stream of events.
-    pub(crate) fn frontier_of(&self, shard: usize) -> Option<StreamPlace> {
+    pub(crate) fn frontier_of(&self, shard: usize) -> Option<Frontier> {
         let own = self.frontiers.iter().find(|(number, _)| *number as usize == shard);
-        own.map(|(_, frontier)| frontier.place)
+        own.map(|(_, stored)| stored.frontier)
     }
 
-    /// The sequence of the first record of the stream of events that some shard has not read whole.
-    pub(crate) fn stream_from(&self, count: usize) -> u64 {
-        let least = (0..count).map(|shard| self.frontier_of(shard)).min().flatten();
-        least.map_or(1, StreamPlace::sequence)
+    /// How far all shards had read it; `None` where some shard has read nothing.
+    pub(crate) fn frontier(&self, count: usize) -> Option<Frontier> {
+        (0..count).map(|shard| self.frontier_of(shard)).min().flatten()
     }
 }
 
@@ -645,23 +644,35 @@ mod tests {
     use matcher::live::Cause;
 
     use super::*;
+    use crate::model::event::Placed;
 
     #[test]
     fn with_another_number_of_shards_all_read_on_from_the_least_place() {
-        let frontier = |sequence, shards| StoredFrontier { place: StreamPlace::new(sequence, 1), shards };
-        let places = |restored: &Restored, count| {
-            (0..count).map(|shard| restored.frontier_of(shard).map(StreamPlace::sequence)).collect::<Vec<_>>()
+        let stored = |sequence, shards| {
+            let frontier = Placed::new(sequence, 7, 0, 1).behind;
+            StoredFrontier { frontier, shards }
+        };
+        let read = |restored: &Restored, count| {
+            let of = |shard| restored.frontier_of(shard).map(|frontier| frontier.sequence);
+            (
+                restored.frontier(count).map(|frontier| frontier.sequence),
+                (0..count).map(of).collect::<Vec<_>>(),
+            )
         };
         let mut restored = Restored::default();
         assert!(restored.deal_frontiers(2).is_none(), "nothing was read");
-        assert_eq!((restored.stream_from(2), places(&restored, 2)), (1, vec![None, None]));
-        restored.frontiers = vec![(0, frontier(5, 2))];
-        assert_eq!(restored.stream_from(2), 1, "nobody knows what the second one has read");
-        restored.frontiers.push((1, frontier(3, 2)));
+        assert_eq!(read(&restored, 2), (None, vec![None, None]));
+        restored.frontiers = vec![(0, stored(5, 2))];
+        assert_eq!(
+            read(&restored, 2),
+            (None, vec![Some(5), None]),
+            "nobody knows what the second one has read"
+        );
+        restored.frontiers.push((1, stored(3, 2)));
         assert!(restored.deal_frontiers(2).is_none());
-        assert_eq!((restored.stream_from(2), places(&restored, 2)), (3, vec![Some(5), Some(3)]));
+        assert_eq!(read(&restored, 2), (Some(3), vec![Some(5), Some(3)]));
         assert!(restored.deal_frontiers(3).is_some_and(|batch| !batch.is_empty()));
-        assert_eq!((restored.stream_from(3), places(&restored, 3)), (3, vec![Some(3); 3]));
+        assert_eq!(read(&restored, 3), (Some(3), vec![Some(3); 3]));
         assert!(restored.deal_frontiers(3).is_none());
     }
 

@@ -13,7 +13,7 @@ use super::Sessions;
 use super::fanout::Trigger;
 use crate::ingest::Confinement;
 use crate::model::delivery::{GapReason, Transition};
-use crate::model::event::{Body, Live, Published, StreamPlace};
+use crate::model::event::{Body, Live, Placed, Published};
 use crate::model::{clock, tenant};
 use crate::store::StoredLive;
 
@@ -198,7 +198,7 @@ impl Sessions {
         &mut self,
         id: &str,
         confinement: Option<&Confinement>,
-        place: Option<StreamPlace>,
+        place: Option<Placed>,
     ) -> bool {
         if self.has_had(place) {
             return false;
@@ -206,7 +206,7 @@ impl Sessions {
         self.came_to(place);
         let live = self.tracker.live(id).map(|(_, published, _)| published);
         let ended: Vec<_> = live
-            .filter(|published| place.is_none() || published.place < place)
+            .filter(|published| place.is_none_or(|place| published.place.is_none_or(|of| of.at < place.at)))
             .filter(|published| confinement.is_none_or(|confinement| confinement.holds(&published.event)))
             .map(Arc::clone)
             .collect();

@@ -13,7 +13,7 @@ use crate::ingest::position::Track;
 use crate::ingest::subscription::Prepared;
 use crate::model::completion::CompletionGuard;
 use crate::model::error::ApiError;
-use crate::model::event::{Published, StreamPlace};
+use crate::model::event::{Placed, Published};
 use crate::outbox::Outbox;
 use crate::push::PushSubscription;
 use crate::routing::{AreaHeld, AreaPlace, AreasAsked, RoutesFound};
@@ -97,7 +97,7 @@ pub(crate) enum Command {
     Revoke {
         id: Arc<str>,
         confinement: Option<Arc<Confinement>>,
-        place: Option<StreamPlace>,
+        place: Option<Placed>,
         reply: oneshot::Sender<Result<bool, ApiError>>,
     },
     /// Hand out the events that may be of an id.

@@ -30,7 +30,7 @@ use crate::limits::ClientLimit;
 use crate::model::aside::aside;
 use crate::model::completion::Completion;
 use crate::model::error::ApiError;
-use crate::model::event::StreamPlace;
+use crate::model::event::Placed;
 use crate::routing::{RouteNews, TellRoutes};
 use crate::sessions::{
     Asked, Attached, Disk, Health, Heavy, Known, LivePage, LiveQuestion, Mover, Rank, Restored, Sessions,
@@ -149,7 +149,8 @@ impl Shards {
         hash: Dealing,
     ) -> (Self, Vec<(Shard, Receiver)>) {
         let count = engines.count();
-        let frontiers: Vec<_> = (0..count).map(|shard| restored.frontier_of(shard)).collect();
+        let wanted: Vec<_> =
+            (0..count).map(|shard| restored.frontier_of(shard).map(|frontier| frontier.next)).collect();
         let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for client in restored.clients {
             dealt[index_of(&hash, &client.name, count)].push(client);
@@ -165,7 +166,7 @@ impl Shards {
             has_store |= disk.is_some();
             let seed = hash.hash_one(index);
             let mut sessions = Sessions::new(engine, config, shared, disk, index, seed);
-            sessions.begin_behind(frontiers[index]);
+            sessions.begin_at(wanted[index]);
             let clients = std::mem::take(&mut dealt[index]);
             sessions.restore(clients, &restored.live, &restored.findings, restored.timeline);
             let load = Arc::new(Load::new(shared.metrics.started));
@@ -436,7 +437,7 @@ impl Shards {
         &self,
         id: &Arc<str>,
         confinement: Option<&Arc<Confinement>>,
-        place: Option<StreamPlace>,
+        place: Option<Placed>,
     ) -> Result<bool, ApiError> {
         let mut found = false;
         let revoke = |reply| {

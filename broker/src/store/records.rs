@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::keys::Table;
 use crate::model::delivery::{SubscriptionIds, Transition};
-use crate::model::event::StreamPlace;
+use crate::model::event::Frontier;
 use crate::model::record::BodyId;
 
 /// A client's position.
@@ -39,8 +39,8 @@ impl StoredSession {
 /// How far a shard has read the stream of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredFrontier {
-    /// The last event whose effects are in what is stored.
-    pub(crate) place: StreamPlace,
+    /// All before it is in what is stored.
+    pub(crate) frontier: Frontier,
     /// How many shards there are: with another number of them, clients are dealt out otherwise.
     pub(crate) shards: u32,
 }

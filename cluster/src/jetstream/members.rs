@@ -25,6 +25,9 @@ pub struct Member {
     /// The partition whose ledger it follows, from 1 on.
     #[serde(default = "first")]
     pub partition: u32,
+    /// How many partitions there are by its settings.
+    #[serde(default = "first")]
+    pub partitions: u32,
     /// Whether it is the owner of that ledger, as far as it knows.
     #[serde(default)]
     pub is_owner: bool,

@@ -303,7 +303,7 @@ fn members_are_seen_until_their_time_is_over() {
         assert_eq!(members.look().await.unwrap(), []);
         let member = |name: &str, nonce| {
             let (name, url) = (name.to_owned(), "http://a:7070".to_owned());
-            Member { name, nonce, url, is_leaving: false, partition: 1, is_owner: false }
+            Member { name, nonce, url, is_leaving: false, partition: 1, partitions: 1, is_owner: false }
         };
         let (a, b) = (member("a", u64::MAX), member("b", 8));
         for member in [&a, &b, &a] {
