@@ -73,7 +73,7 @@ async function phone(page: Page, url: string): Promise<void> {
   // They come from the south-west, so that it is seen where they are headed.
   await page.context().setGeolocation({ longitude: HERE.longitude - 0.0004, latitude: HERE.latitude - 0.0005, accuracy: 30 });
   await page.getByRole("button", { name: "Use my location" }).click();
-  await page.getByRole("listitem").nth(4).waitFor();
+  await page.locator(".entry").first().waitFor();
   await page.getByText(/Your place was sent/).waitFor();
   await page.context().setGeolocation({ ...HERE, accuracy: 60 });
   await happen(url);
