@@ -267,36 +267,24 @@ test("a histogram is of what came between two looks, also after the broker began
 test("of a flood it is said how many are listed", () => {
   expect([1, 2, 3, 13, 21, 1200].map(everyWords)).toEqual([
     "",
-    ", every 2nd listed",
-    ", every 3rd listed",
-    ", every 13th listed",
-    ", every 21st listed",
-    ", every 1,200th listed",
+    "every 2nd of ",
+    "every 3rd of ",
+    "every 13th of ",
+    "every 21st of ",
+    "every 1,200th of ",
   ]);
 });
 
-test("clients are in trouble that do not keep up, or of which nothing is heard", () => {
-  const client = {
-    client: "a",
-    connections: 1,
-    subscriptions: 1,
-    durable: false,
-    behind: 0,
-    waiting_frames: 0,
-    kept_matches: 0,
-    silence_ms: 50,
-  };
-  expect(troubles([client, { ...client, connections: 0, silence_ms: 90_000 }])).toEqual({ slow: 0, silent: 0 });
-  expect(
-    troubles([
-      { ...client, behind: 3 },
-      { ...client, silence_ms: 90_000 },
-      { ...client, client: "~checks/x", silence_ms: 90_000 },
-    ]),
-  ).toEqual({
-    slow: 1,
-    silent: 1,
-  });
+test("clients are in trouble that do not keep up for long, or of which nothing is heard", () => {
+  const client = { client: "a", connections: 1, subscriptions: 1, durable: false, behind: 0, waiting_frames: 0, kept_matches: 0 };
+  const [slow, silent] = [
+    { ...client, behind: 3 },
+    { ...client, silence_ms: 90_000 },
+  ];
+  const own = { ...slow, client: "~checks/x" };
+  expect(troubles([client, { ...silent, connections: 0 }], [slow])).toEqual({ slow: 0, silent: 0 });
+  expect(troubles([slow, own], [client, own])).toEqual({ slow: 0, silent: 0 });
+  expect(troubles([slow, silent, own], [slow, own])).toEqual({ slow: 1, silent: 1 });
 });
 
 test("figures are short", () => {

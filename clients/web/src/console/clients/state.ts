@@ -37,9 +37,19 @@ export function stateOf({ client, connections, behind, waiting_frames, kept_matc
   };
 }
 
-/** How many clients do not keep up, and of how many with a connection nothing was heard for long. */
-export function troubles(clients: readonly ClientShown[]): { readonly slow: number; readonly silent: number } {
-  const states = clients.map(stateOf);
+/**
+ * How many clients did not keep up at two looks in a row, and of how many with a connection nothing was heard for long. What waits at a single look is
+ * about to be written, and the broker's own clients tell what they do elsewhere.
+ */
+export function troubles(
+  clients: readonly ClientShown[],
+  before: readonly ClientShown[],
+): { readonly slow: number; readonly silent: number } {
+  const isSlow = (each: ClientShown): boolean => !each.client.startsWith("~") && stateOf(each).word === "slow";
+  const wereSlow = new Set(before.filter(isSlow).map(({ client }) => client));
   const isSilent = ({ word, why }: ReturnType<typeof stateOf>): boolean => word === "connected" && why !== "";
-  return { slow: states.filter(({ word }) => word === "slow").length, silent: states.filter(isSilent).length };
+  return {
+    slow: clients.filter((each) => isSlow(each) && wereSlow.has(each.client)).length,
+    silent: clients.map(stateOf).filter(isSilent).length,
+  };
 }

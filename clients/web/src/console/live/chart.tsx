@@ -25,7 +25,7 @@ export interface PanelShown {
   readonly series: readonly Series[];
 }
 
-const [WIDTH, HEIGHT] = [250, 56];
+const [WIDTH, HEIGHT] = [250, 50];
 const [LEFT, RIGHT, TOP, BOTTOM] = [40, 6, 6, 5];
 /** Times below the last panel. */
 const CLOCK = 14;

@@ -6,7 +6,6 @@ import { useEffect } from "preact/hooks";
 import type { DeliveredFeature } from "nearcast";
 
 import { Icon } from "../../shared/icon.js";
-import { troubles } from "../clients/state.js";
 import { useConsole } from "../context.js";
 import type { Tab } from "../model.js";
 import { EventName, EventSummary } from "../why/name.js";
@@ -34,8 +33,8 @@ const PAIRS: readonly (readonly Rate[])[] = [
 ];
 /** What each latency ends with, and what one value of it is of. */
 const MEASURED: Readonly<Record<Latency, readonly [name: string, note: string, says: string]>> = {
-  match: ["Matched", "a value a batch of events", "Until the oldest event of a batch is matched"],
-  write: ["Written", "a value a write to a client", "Until the oldest event of a write to a client is written"],
+  match: ["Until matched", "each batch of events counts once", "Until the oldest event of a batch is matched"],
+  write: ["Until written", "each write to a client counts once", "Until the oldest event of a write to a client is written"],
 };
 
 /** Of more events than a person reads the list shows so many. */
@@ -64,7 +63,7 @@ function Attention() {
   const console = useConsole();
   const { figures, clients, live } = console;
   const dropped = figures.shown.value?.dropped ?? 0;
-  const { slow, silent } = troubles(clients.list.value);
+  const { slow, silent } = clients.troubles.value;
   const violations = live.violations.lately.value;
   const all: readonly (readonly [tab: Tab, count: number, words: string])[] = [
     ["clients", dropped, `${counted(dropped, "delivery", "deliveries")} dropped in the last minute`],
@@ -227,9 +226,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
     <section class="feed" aria-labelledby="feed">
       <div class="title">
         <h2 id="feed">Newest events</h2>
-        <span class="quiet numbers">
-          {live.flooded.value ? `${count(rate)} a second${everyWords(rate / LISTED_PER_S)}` : "all of them"}
-        </span>
+        <span class="quiet numbers">{live.flooded.value ? `${everyWords(rate / LISTED_PER_S)}${count(rate)}/s` : "all of them"}</span>
         <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
           <Icon of={live.paused.value ? Play : Pause} size={14} filled /> Pause
         </button>
