@@ -80,7 +80,7 @@ async function phone(page: Page, url: string): Promise<void> {
   // The list stands still below the pointer.
   await page.mouse.move(0, 0);
   // The map has come by then, too.
-  await page.waitForTimeout(6000);
+  await page.waitForTimeout(10_000);
 }
 
 /** An event that is open. */

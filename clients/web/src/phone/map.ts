@@ -108,7 +108,9 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     if (phone.here.peek() === here) phone.near.value = name;
   };
   // Tiles have names once they are there.
-  map.on("idle", () => void nameHere());
+  map.on("idle", () => {
+    if (phone.near.peek() === undefined) void nameHere();
+  });
   let wasHere = false;
   const end = goal();
   let shown: Destination | undefined;

@@ -157,6 +157,7 @@ function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Ele
   const away = ({ place }: Entry): number => (here === undefined || place === undefined ? Infinity : distance_m(world, here, place));
   const [first, ...others] = group.entries;
   if (first === undefined) return null;
+  const words = groupWords(group);
   const nearest = others.reduce((best, entry) => (away(entry) < away(best) ? entry : best), first);
   return (
     <li class="entry group">
@@ -168,11 +169,14 @@ function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Ele
             <span class="whereabouts numbers">
               <Arrow world={world} from={here} to={nearest.place} />
               <span>
-                nearest <strong>{whereabouts(world, here, nearest.place)}</strong>, <bdi>{nearest.title}</bdi>
+                nearest <strong>{whereabouts(world, here, nearest.place)}</strong>
               </span>
             </span>
           )}
-          <span class="summary quiet">{groupWords(group)}</span>
+          <span class="summary quiet">
+            {words !== "" && <bdi>{words}</bdi>}
+            <bdi>nearest: {nearest.title}</bdi>
+          </span>
         </span>
         <span class="more">
           <Icon of={open ? ChevronUp : ChevronDown} size={20} />

@@ -11,6 +11,7 @@ import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 import type { PageSettings } from "../pages.js";
 import { addAttribution } from "./base/attribution.js";
 import { showBase } from "./base/base.js";
+import { nearestIn } from "./base/find.js";
 import { ENDS } from "./base/layers.js";
 import { paletteOf, type Palette } from "./base/palette.js";
 import { parts, type Colour } from "./colour.js";
@@ -32,7 +33,7 @@ export interface BaseMap {
   setData(source: string, data: FeatureCollection | Feature): void;
   /** West, south, east, north of the base map, but for what lies far out; absent where there is none. */
   readonly bounds: Promise<[number, number, number, number] | undefined>;
-  /** The name of the base map that is nearest to a place, and at most so many metres away. */
+  /** What the map below the marks names nearest to a place, and at most so many metres away: a quarter of the base map, else a city. */
   near(place: Place, most_m: number): Promise<string | undefined>;
   remove(): void;
 }
@@ -98,7 +99,8 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
     },
     setData: (source, data) => void map.getSource<GeoJSONSource>(source)?.setData(data),
     bounds: city.then((shown) => (shown?.bounds === undefined ? undefined : [...shown.bounds])),
-    near: async (place, most_m) => (await city)?.near(place, most_m),
+    near: async (place, most_m) =>
+      (await (await city)?.near(place, most_m)) ?? nearestIn((await world)?.cities ?? [], plane, place, most_m),
     remove() {
       ended = true;
       for (const end of ends) end();
