@@ -8,7 +8,7 @@ import type { Place } from "../../shared/map/plane.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
 import { boxOf, discOf, shapesOf, type Box } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
-import { troubles, type ClientShown } from "./state.js";
+import { slowOf, type ClientShown } from "./state.js";
 import { Ways } from "./ways.js";
 
 /** Asking costs each engine a look at all of its clients: often while somebody looks at them, else seldom. */
@@ -38,7 +38,8 @@ const EVERYWHERE: Box = [-Infinity, -Infinity, Infinity, Infinity];
 export class Clients {
   readonly list = signal<readonly ClientShown[]>([]);
   readonly more = signal(false);
-  readonly troubles = signal(troubles([], []));
+  /** Clients that do not keep up. */
+  readonly slow = signal(0);
   /** Why there is no list. */
   readonly why = signal<string | undefined>(undefined);
   /** Somebody looks at the list. */
@@ -163,7 +164,7 @@ export class Clients {
     if (!document.hidden && this.#access.usable.peek() && (this.#refused === undefined || this.#refused.token !== token)) {
       try {
         const { clients, next } = (await this.#access.call(`v1/clients?limit=${LISTED}`)) as { clients: ClientShown[]; next?: string };
-        this.troubles.value = troubles(clients, this.list.value);
+        this.slow.value = slowOf(clients, this.list.value);
         this.list.value = clients;
         this.#listed = true;
         this.more.value = next !== undefined;

@@ -37,19 +37,9 @@ export function stateOf({ client, connections, behind, waiting_frames, kept_matc
   };
 }
 
-/**
- * How many clients did not keep up at two looks in a row, and of how many with a connection nothing was heard for long. What waits at a single look is
- * about to be written, and the broker's own clients tell what they do elsewhere.
- */
-export function troubles(
-  clients: readonly ClientShown[],
-  before: readonly ClientShown[],
-): { readonly slow: number; readonly silent: number } {
+/** How many clients did not keep up at two looks in a row: what waits at one look is about to be written. The broker's own clients tell that elsewhere. */
+export function slowOf(clients: readonly ClientShown[], before: readonly ClientShown[]): number {
   const isSlow = (each: ClientShown): boolean => !each.client.startsWith("~") && stateOf(each).word === "slow";
   const wereSlow = new Set(before.filter(isSlow).map(({ client }) => client));
-  const isSilent = ({ word, why }: ReturnType<typeof stateOf>): boolean => word === "connected" && why !== "";
-  return {
-    slow: clients.filter((each) => isSlow(each) && wereSlow.has(each.client)).length,
-    silent: clients.map(stateOf).filter(isSilent).length,
-  };
+  return clients.filter((each) => isSlow(each) && wereSlow.has(each.client)).length;
 }

@@ -63,12 +63,11 @@ function Attention() {
   const console = useConsole();
   const { figures, clients, live } = console;
   const dropped = figures.shown.value?.dropped ?? 0;
-  const { slow, silent } = clients.troubles.value;
+  const slow = clients.slow.value;
   const violations = live.violations.lately.value;
   const all: readonly (readonly [tab: Tab, count: number, words: string])[] = [
     ["clients", dropped, `${counted(dropped, "delivery", "deliveries")} dropped in the last minute`],
     ["clients", slow, `${counted(slow, "client does", "clients do")} not keep up`],
-    ["clients", silent, `${counted(silent, "client is", "clients are")} silent, and may be elsewhere by now`],
     ["checks", violations, `${counted(violations, "violation")} in the last minute`],
   ];
   const wrong = all.filter(([, number]) => number > 0);
