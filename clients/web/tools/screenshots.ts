@@ -73,14 +73,14 @@ async function phone(page: Page, url: string): Promise<void> {
   // They come from the south-west, so that it is seen where they are headed.
   await page.context().setGeolocation({ longitude: HERE.longitude - 0.0004, latitude: HERE.latitude - 0.0005, accuracy: 30 });
   await page.getByRole("button", { name: "Use my location" }).click();
-  await page.getByRole("listitem").nth(4).waitFor();
+  await page.locator(".entry").first().waitFor();
   await page.getByText(/Your place was sent/).waitFor();
   await page.context().setGeolocation({ ...HERE, accuracy: 60 });
   await happen(url);
   // The list stands still below the pointer.
   await page.mouse.move(0, 0);
   // The map has come by then, too.
-  await page.waitForTimeout(6000);
+  await page.waitForTimeout(10_000);
 }
 
 /** An event that is open. */

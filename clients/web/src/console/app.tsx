@@ -131,7 +131,8 @@ function ThemeSwitch() {
 
 function Tabs() {
   const console = useConsole();
-  const { tab, details } = console;
+  const { tab, details, live } = console;
+  const violations = live.violations.lately.value;
   const list = useRef<HTMLDivElement>(null);
   const step = (by: number): void => {
     const at = TABS.findIndex(([name]) => name === tab.value);
@@ -166,6 +167,12 @@ function Tabs() {
         >
           <Icon of={icon} size={18} />
           {label}
+          {name === "checks" && violations > 0 && (
+            <span class="badge numbers" title="Violations in the last minute" data-lately={violations}>
+              {violations > 99 ? "99+" : violations}
+              <span class="visually-hidden"> violations in the last minute</span>
+            </span>
+          )}
         </button>
       ))}
     </div>

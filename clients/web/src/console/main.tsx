@@ -2,6 +2,7 @@ import "../shared/font.css";
 import "../shared/theme.css";
 import "./console.css";
 import "./panel.css";
+import "./situations/situations.css";
 import "./live/live.css";
 import "./try/try.css";
 import "./why/why.css";

@@ -6,7 +6,7 @@ import { findingOf, idsOf } from "../shared/finding.js";
 import type { Corridor } from "../shared/map/corridor.js";
 import { distance_m, type Place } from "../shared/map/plane.js";
 import type { PageSettings } from "../shared/pages.js";
-import { KINDS, kindText, objectName } from "../shared/readable.js";
+import { KINDS, kindText, objectKind, objectName } from "../shared/readable.js";
 import { gapWords } from "./words.js";
 
 /** One line of the list: an event, or a word about events that are missing. */
@@ -15,6 +15,8 @@ export interface Entry {
   readonly key: string;
   readonly kind: "event" | "gap";
   readonly title: string;
+  /** Of an object that has no title of its own: what it is one of, such as `Taxi`. */
+  readonly sort?: string;
   /** Names and values of the other properties. */
   readonly pairs: readonly (readonly [name: string, value: string])[];
   /** Where it is; absent where the place cannot be shown. */
@@ -105,6 +107,7 @@ function eventEntry(delivery: Delivery, serial: number, now_ms: number, object: 
         ? objectName(object, subject)
         : `${kind} ${subject}`
       : undefined;
+  const sort = named === undefined || object === undefined ? undefined : (kind ?? objectKind(object));
   const finding = findingOf(feature);
   const title =
     finding === undefined ? (named ?? kind ?? feature.key ?? "Event") : `Check ${finding.check}: events that do not fit together`;
@@ -119,6 +122,7 @@ function eventEntry(delivery: Delivery, serial: number, now_ms: number, object: 
     key: keyOf(delivery, subject),
     kind: "event",
     title: cut(title, TITLE_MAX),
+    ...(sort !== undefined && finding === undefined && { sort: cut(sort, NAME_MAX) }),
     pairs: [...flat].slice(0, PAIRS_MAX),
     place: [x, y],
     alarm: feature.priority === "alarm",

@@ -33,17 +33,18 @@ const KINDS: readonly (readonly [words: RegExp, icon: IconNode, colour: number])
   [/\b(fire|fires|burning|smoke|wildfire)\b/i, Flame, 7],
   [/\b(accident|crash|collision|emergency|police|ambulance)\b/i, Siren, 12],
   [/\b(road|street|lane|construction|works?|closed|closure|jam|traffic)\b/i, Construction, 10],
-  [/\b(parking|park and ride)\b/i, CircleParking, 8],
+  [/\b(parking|park and ride)\b/i, CircleParking, 11],
   [/\b(market|shop|food|restaurant|caf\u00e9|sale)\b/i, Store, 9],
   [/\b(rain|storm|snow|weather|wind|hail)\b/i, CloudRain, 11],
-  [/\b(bus|coach|shuttle)\b/i, Bus, 8],
+  [/\b(bus|coach|shuttle)\b/i, Bus, 9],
   [/\b(train|tram|metro|subway)\b/i, TrainFront, 11],
   [/\b(truck|lorry|van|delivery)\b/i, Truck, 9],
   [/\b(taxi|taxis|car|cars|cab|vehicle)\b/i, CarFront, 6],
   [/\b(dog|cat|animal|pet)\b/i, PawPrint, 9],
   [/\b(warning|danger|hazard|alert|check)\b/i, TriangleAlert, 7],
 ];
-const [FIRST, COUNT] = [6, 7];
+/** For words that are not known. None is green: that is the person's own place. */
+const COLOURS = [6, 7, 9, 10, 11, 12];
 
 /** Names of properties that say what an event is of. */
 const TOLD = /^(type|category|kind|event)$/;
@@ -56,5 +57,5 @@ export function kindOf({ title, pairs }: Pick<Entry, "title" | "pairs">): Kind {
   // Titles that begin with the same word are of one colour.
   const [word = ""] = title.split(/\s/);
   const sum = Array.from(word.toLowerCase()).reduce((all, character) => (all * 31 + (character.codePointAt(0) ?? 0)) % 9973, 7);
-  return { colour: FIRST + (sum % COUNT), letter };
+  return { colour: COLOURS[sum % COLOURS.length] ?? 6, letter };
 }

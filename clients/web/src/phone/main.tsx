@@ -2,6 +2,7 @@ import "../shared/font.css";
 import "../shared/theme.css";
 import "./map.css";
 import "./phone.css";
+import "./list.css";
 
 import { render } from "preact";
 

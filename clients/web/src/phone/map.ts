@@ -32,6 +32,7 @@ export interface PhoneMap {
   centre(): void;
   /** Brings a place to the middle. */
   show(place: Place): void;
+  zoom(by: number): void;
   /** Says that one is at the middle of what is seen. */
   putAtMiddle(): void;
   /** Says that one goes there. */
@@ -58,6 +59,8 @@ const ALARM_LOOKS = [
   { colour: "--bad", shape: "diamond", size: 26 },
 ] as const;
 const [AWAY, SELECTED, DOUBTED] = [1, 2, 4];
+/** A name that is farther away does not say where one is. */
+const NEAR_M = 4000;
 /** Fingers are wide. */
 const TAP_PX = 26;
 /** How often the position is sent while the marker is dragged. */
@@ -69,8 +72,8 @@ const KEYS: Readonly<Record<string, Place>> = { ArrowUp: [0, 1], ArrowDown: [0, 
 export async function drawMap(container: HTMLElement, phone: Phone, settings: PageSettings): Promise<PhoneMap> {
   const base = await createMap(container, settings, "Map of what is around you");
   const { map, plane } = base;
-  addCircle(base, "reach", "--map-area", 0.16, "LineString");
-  addCircle(base, "accuracy", "--map-client", 0.18, "Polygon");
+  addCircle(base, "reach", ["--map-outside", "--map-area"], 0.62, "LineString");
+  addCircle(base, "accuracy", ["--map-client", "--map-client"], 0.18, "Polygon");
   const drawRoute = routeLayer(base);
   // The own mark stands between the two: it hides no alarm, and is not hidden by events.
   const layers = { events: new Points(EVENT_LOOKS).addTo(base), alarms: new Points(ALARM_LOOKS).addTo(base) };
@@ -99,6 +102,15 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   };
   const marker = ownMarker(phone, base);
   const draw = drawing(layers, base, kindIcons(base, [layers.events, layers.alarms]));
+  const nameHere = async (): Promise<void> => {
+    const here = phone.here.peek();
+    const name = here === undefined ? undefined : await base.near(here.place, NEAR_M);
+    if (phone.here.peek() === here) phone.near.value = name;
+  };
+  // Tiles have names once they are there.
+  map.on("idle", () => {
+    if (phone.near.peek() === undefined) void nameHere();
+  });
   let wasHere = false;
   const end = goal();
   let shown: Destination | undefined;
@@ -138,6 +150,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
         if (following && !marker.getElement().matches(".held")) centre(wasHere);
       }
       wasHere = here !== undefined;
+      void nameHere();
     }),
     effect(() => {
       draw(phone.inbox.value?.entries.value ?? [], phone.selection.key.value, phone.reach.value, slowNow_ms.value);
@@ -175,6 +188,10 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   return {
     centre: follow,
     show,
+    zoom(by) {
+      following = false;
+      map.zoomTo(map.getZoom() + by, { duration: 200 });
+    },
     putAtMiddle() {
       phone.putHere(middle());
       follow();
@@ -211,7 +228,13 @@ function outside(plane: Plane, middle: Place, radius: number): FeatureCollection
 }
 
 /** A circle, or what is around one; `edge` says which features its edge is. */
-function addCircle(base: BaseMap, id: string, colour: string, opacity: number, edge: "Polygon" | "LineString"): void {
+function addCircle(
+  base: BaseMap,
+  id: string,
+  [colour, edgeColour]: readonly [string, string],
+  opacity: number,
+  edge: "Polygon" | "LineString",
+): void {
   const { map } = base;
   // Without tolerance: a circle would be drawn with some twenty corners.
   map.addSource(id, { type: "geojson", data: EMPTY, tolerance: 0 });
@@ -222,9 +245,9 @@ function addCircle(base: BaseMap, id: string, colour: string, opacity: number, e
   map.addLayer(fill);
   map.addLayer(line);
   base.onTheme(() => {
-    const value = getComputedStyle(document.documentElement).getPropertyValue(colour).trim();
-    map.setPaintProperty(id, "fill-color", value);
-    map.setPaintProperty(`${id}-edge`, "line-color", value);
+    const css = getComputedStyle(document.documentElement);
+    map.setPaintProperty(id, "fill-color", css.getPropertyValue(colour).trim());
+    map.setPaintProperty(`${id}-edge`, "line-color", css.getPropertyValue(edgeColour).trim());
   });
 }
 

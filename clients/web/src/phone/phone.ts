@@ -73,6 +73,8 @@ export class Phone {
   /** What the person has chosen; in the preferences is what the broker has taken of it. */
   readonly choice = signal<Choice>(this.preferences.value.choice);
   readonly here = signal<Here | undefined>(undefined);
+  /** The place or quarter that one is near to, as the base map names it. */
+  readonly near = signal<string | undefined>(undefined);
   /** From where the phone was the last time no way is looked for. */
   readonly trip = new Trip(computed(() => (this.here.value?.last === true ? undefined : this.here.value?.place)));
   /** What is near enough. */

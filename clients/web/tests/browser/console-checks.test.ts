@@ -153,6 +153,9 @@ test("a violation is in the list with its two events, on the map as a mark and a
   const row = page.locator(".feed .row").filter({ hasText: "Too fast: taxi t1" });
   await row.getByText("7.799 km in 20 s: 1,400 km/h, limit 198 km/h").waitFor();
   await page.locator('[data-violations="1"]').waitFor();
+  // What is wrong stands on top and at its tab.
+  await page.locator('[data-lately="1"]').waitFor();
+  await page.getByRole("region", { name: "Attention" }).getByRole("button", { name: "1 violation in the last minute" }).waitFor();
   // By keyboard, too.
   const walker = page.getByRole("application", { name: "Marks on the map" });
   await page.getByRole("button", { name: "Fit to the data" }).click();

@@ -46,7 +46,7 @@ test("events come onto the map and into the feed, areas are there, and figures m
   for (const rate of ["events", "matches", "deliveries", "moves"]) {
     await numberOf(page.locator(`[data-rate=${rate}]`), (number) => number > 10, rate);
   }
-  await expect.poll(() => page.locator('[data-latency="write p50"]').textContent(), { timeout: 30_000 }).toMatch(/\d (µs|ms|s)$/);
+  await expect.poll(() => page.locator('[data-rate="write p50"]').textContent(), { timeout: 30_000 }).toMatch(/\d (µs|ms|s)$/);
   await page.locator(".broker").getByText("cells").waitFor();
 
   const newest = page.locator(".feed .row .name").first();

@@ -119,7 +119,7 @@ test("the nearest come first, the newest on a tap, and what is over stands below
   await publish(served.broker, [at("Fire in a yard", 0.002), at("Bus 7", 0.001), at("Taxi 12", 0.005), at("Zebra crossing", 0.003)]);
   await publish(served.broker, [at("Old news", 0.0005, { ttl_s: 600, time: new Date(Date.now() - 1200_000).toISOString() })]);
   await expect.poll(() => phone.titles()).toEqual(["Bus 7", "Fire in a yard", "Zebra crossing", "Taxi 12", "Old news"]);
-  expect(await page.locator(".sections h3").allTextContents()).toEqual(["Now", "Earlier"]);
+  expect(await page.locator(".sections h3").allTextContents()).toEqual(["In reach", "Earlier"]);
   // A kind that the page does not know has its letter.
   expect(await page.locator(".entry", { hasText: "Zebra" }).locator(".kind").textContent()).toBe("Z");
   expect(await page.locator(".entry", { hasText: "Bus 7" }).locator(".kind svg").count()).toBe(1);
@@ -128,6 +128,27 @@ test("the nearest come first, the newest on a tap, and what is over stands below
   await page.reload();
   await phone.came("Taxi 12");
   expect(await page.getByRole("button", { name: "Newest" }).getAttribute("aria-pressed")).toBe("true");
+  expect(phone.errors()).toEqual([]);
+  await phone.context.close();
+});
+
+test("many objects of a sort are one line that opens, below what happens", async () => {
+  const phone = await located();
+  const { page } = phone;
+  const taxi = (id: number): object => ({
+    type: "Feature",
+    geometry: { type: "Point", coordinates: [here[0] + id / 1000, here[1]] },
+    properties: { taxi_id: id, status: id === 1 ? "free" : "hired" },
+  });
+  await publish(served.broker, [taxi(2), taxi(1), taxi(3), taxi(4), feature("Market", [here[0] + 0.008, here[1]])]);
+  const group = page.getByRole("button", { name: /4 taxis.*nearest 7\d m east.*3 hired, 1 free.*nearest: Taxi 1/ });
+  await group.waitFor();
+  expect(await phone.titles()).toEqual(["Market"]);
+  await group.click();
+  expect(await phone.titles()).toEqual(["Market", "Taxi 1", "Taxi 2", "Taxi 3", "Taxi 4"]);
+  expect(await group.getAttribute("aria-expanded")).toBe("true");
+  await page.getByRole("button", { name: /Taxi 3/ }).click();
+  await page.getByRole("heading", { name: "Taxi 3" }).waitFor();
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
 });

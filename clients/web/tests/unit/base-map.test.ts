@@ -8,7 +8,7 @@ import type { GeometryCollection, Polygon } from "topojson-specification";
 import { expect, test, vi } from "vitest";
 
 import { featuresOf } from "../../src/shared/map/base/document.js";
-import { findIn } from "../../src/shared/map/base/find.js";
+import { findIn, nearestIn } from "../../src/shared/map/base/find.js";
 import { streetLayers, nameLayers } from "../../src/shared/map/base/streets.js";
 import { DARK, LIGHT, paletteOf } from "../../src/shared/map/base/palette.js";
 import { schemaOf } from "../../src/shared/map/base/schema.js";
@@ -142,6 +142,24 @@ test("features of tiles and documents are found with what they are", () => {
     { name: "Linden", kind: "town", lon: 5, lat: 6, zoom: 13 },
     { name: "Lindenstrasse", kind: "street", lon: 2, lat: 2, zoom: 16 },
   ]);
+});
+
+test("the nearest name says where one is, if it is near enough", () => {
+  const at = (name: string, lon: number) => ({
+    layer: "",
+    geometry: { type: "Point" as const, coordinates: [lon, 0] },
+    properties: { name },
+  });
+  const line = {
+    type: "LineString" as const,
+    coordinates: [
+      [0, 0],
+      [1, 0],
+    ],
+  };
+  const features = [at("Far", 0.03), at("Near", 0.01), { layer: "", geometry: line, properties: { name: "Street" } }];
+  expect(nearestIn(features, planeOf("geodetic"), [0, 0], 4000)).toBe("Near");
+  expect(nearestIn(features, planeOf("geodetic"), [0, 0], 1000)).toBeUndefined();
 });
 
 test("documents of any form are taken apart with their properties, and put where the map has them", () => {

@@ -121,6 +121,13 @@ test("a formula is a text with a part on each line", () => {
   );
 });
 
+test("a condition of more than a line is broken before AND and OR, and nowhere else", () => {
+  expect(formulaText("a.taxi_id = b.taxi_id AND ELAPSED(a, b) > 0", "  ")).toBe("  a.taxi_id = b.taxi_id\n  AND ELAPSED(a, b) > 0");
+  expect(formulaText("a.x = 1 OR a.y = 2")).toBe("a.x = 1 OR a.y = 2");
+  const whole = "a.name = 'rock AND roll, it''s all' or a.seats BETWEEN 2 AND 8";
+  expect(formulaText(whole)).toBe("a.name = 'rock AND roll, it''s all'\nor a.seats BETWEEN 2 AND 8");
+});
+
 test("a preset has its members as the broker reads them, and odd names in quotes", () => {
   const [speed, , , outside] = PRESETS;
   if (speed === undefined || outside === undefined) throw new Error("there are five");

@@ -2,13 +2,14 @@ import type { DeliveredFeature } from "nearcast";
 import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
-import { bucketed, linearAxis, logarithmicAxis, momentsOf, newestOf, pathOf } from "../../src/console/live/plot.js";
+import { slowOf } from "../../src/console/clients/state.js";
+import { apart, bucketed, linearAxis, logarithmicAxis, momentsOf, newestOf, pathOf } from "../../src/console/live/plot.js";
 import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
 import { pointsOfHistory } from "../../src/console/live/history.js";
 import { HISTORY, Rates, Timeline, type Stats } from "../../src/console/live/rates.js";
-import { count, duration, metres, span } from "../../src/console/words.js";
+import { count, duration, metres, span, everyWords } from "../../src/console/words.js";
 
 function feature(id: string, members: Partial<DeliveredFeature> = {}): DeliveredFeature {
   return {
@@ -207,6 +208,13 @@ test("buckets have their mean or their peak, and those that are not whole are le
   expect(bucketed([], [[]], 10_000, "mean")).toEqual({ times_ms: [], lines: [[]] });
 });
 
+test("words at the ends of lines stand as near as they can without lying on each other", () => {
+  expect(apart([10, 40], 17, [8, 48])).toEqual([10, 40]);
+  expect(apart([20, 20], 17, [8, 48])).toEqual([20, 37]);
+  expect(apart([47, 44], 17, [8, 48])).toEqual([48, 31]);
+  expect(apart([0], 17, [8, 48])).toEqual([8]);
+});
+
 test("a line breaks where nothing was measured", () => {
   const draw = (times: readonly number[], values: readonly (number | undefined)[]): string => pathOf(times, values, 15_000, Number, Number);
   expect(draw([0, 10_000, 60_000, 70_000], [1, 2, 3, 4])).toBe("M0.0,1.0L10000.0,2.0M60000.0,3.0L70000.0,4.0");
@@ -254,6 +262,26 @@ test("a histogram is of what came between two looks, also after the broker began
     [Infinity, 2],
   ];
   expect(spread(anew, before)?.count).toBe(2);
+});
+
+test("of a flood it is said how many are listed", () => {
+  expect([1, 2, 3, 13, 21, 1200].map(everyWords)).toEqual([
+    "",
+    "every 2nd of ",
+    "every 3rd of ",
+    "every 13th of ",
+    "every 21st of ",
+    "every 1,200th of ",
+  ]);
+});
+
+test("a client does not keep up if it did not at two looks in a row", () => {
+  const client = { client: "a", connections: 1, subscriptions: 1, durable: false, behind: 0, waiting_frames: 0, kept_matches: 0 };
+  const slow = { ...client, behind: 3 };
+  const own = { ...slow, client: "~checks/x" };
+  expect(slowOf([client], [slow])).toBe(0);
+  expect(slowOf([slow, own], [client, own])).toBe(0);
+  expect(slowOf([slow, own], [slow, own])).toBe(1);
 });
 
 test("figures are short", () => {

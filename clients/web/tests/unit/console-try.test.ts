@@ -203,6 +203,10 @@ test("an explanation is told in words and figures", () => {
   expect(notes({ ...explanation, position: { coordinates: [0, 0], age_s: 2.5, accuracy_m: 12 } })).toEqual({
     position: "3 s old, good to 12 m",
   });
+  expect(notes({ ...explanation, position: { coordinates: [0, 0], age_s: 181, accuracy_m: null } })).toEqual({
+    position: "3 min old: the client may be elsewhere by now",
+    isOld: true,
+  });
 });
 
 test("what is wrong with a token is said without asking anybody", () => {

@@ -4,6 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { Announcer } from "../../src/phone/announcer.js";
 import { Entries, ENTRIES_MAX, held, ordered, type Order } from "../../src/phone/entries.js";
 import { afterTransition, doubted, entryOf, pressing, status, type Entry, type Reach } from "../../src/phone/entry.js";
+import { grouped, groupTitle, groupWords } from "../../src/phone/groups.js";
 import { Inbox } from "../../src/phone/inbox.js";
 import { EVERYTHING, isEverything, offered, subscriptionOf, toggled, type Choice } from "../../src/phone/interests.js";
 import { radiusAt, RADIUS_MAX_M, RADIUS_MIN_M, stepOf, STEPS } from "../../src/phone/radius.js";
@@ -454,6 +455,22 @@ describe("interests", () => {
     const choice = { ...EVERYTHING, conditions: ["a = 1", "b = 2"] };
     expect(offered(choice, [{ label: "B", where: "b = 2" }]).conditions).toEqual(["b = 2"]);
   });
+});
+
+test("more than three objects of a sort are one line, and what happens has its own", () => {
+  const taxi = (id: number, status: string, more = {}): Entry => {
+    const made = entryOf(delivery(id, { taxi_id: id, speed_kmh: id, status }, more), id, 1000, "taxi_id");
+    if (made === undefined) throw new Error("there is nothing to tell");
+    return made;
+  };
+  const fire = entry(delivery(9, { title: "Fire" }));
+  const taxis = [taxi(1, "free"), taxi(2, "hired"), taxi(3, "free")];
+  expect(grouped([fire, ...taxis])).toEqual({ alone: [fire, ...taxis], groups: [] });
+  const [fourth, alarm] = [taxi(4, "free"), taxi(5, "free", { priority: "alarm" })];
+  const { alone, groups } = grouped([...taxis, fire, alarm, fourth]);
+  expect(alone).toEqual([fire, alarm]);
+  expect(groups.map((group) => [groupTitle(group), groupWords(group)])).toEqual([["4 taxis", "3 free, 1 hired"]]);
+  expect(["Bus", "Box", "GPS unit"].map((sort) => groupTitle({ sort, entries: taxis }))).toEqual(["3 buses", "3 boxes", "3 GPS units"]);
 });
 
 test("a voice says alarms at once and few words of the rest", () => {

@@ -71,7 +71,7 @@ function Found({ bound, limit }: { readonly bound: readonly Bound[]; readonly li
           )}
         </p>
       </div>
-      {isSpeed && <Gauge value={step.metres / step.seconds} limit={limit} text={limitWords(limit)} />}
+      {isSpeed && <Gauge value={step.metres / step.seconds} limit={limit} words={[words?.speed ?? "", limitWords(limit)]} />}
     </div>
   );
 }

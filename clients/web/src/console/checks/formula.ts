@@ -26,9 +26,21 @@ export interface CheckShown extends Situation {
   readonly on_violation?: "tell" | "mark" | "drop";
 }
 
+/** A line of a formula has so many characters. */
+const LINE = 40;
+
+/** A condition of more than a line begins a new one at each of its words AND and OR, which stand in front. */
+function broken(condition: string, indent: string): string {
+  if (indent.length + condition.length <= LINE) return indent + condition;
+  const lines = condition.replaceAll(/'(?:[^']|'')*'|BETWEEN\s+\S+\s+AND|\s+(AND|OR)\s+/gi, (all, word?: string) =>
+    word === undefined ? all : `\n${indent}${word} `,
+  );
+  return indent + lines;
+}
+
 /** A formula with a part on each line, indented by what is around it. */
 export function formulaText(formula: Formula, indent = ""): string {
-  if (typeof formula === "string") return indent + formula;
+  if (typeof formula === "string") return broken(formula, indent);
   const deeper = `${indent}  `;
   const parts = (all: readonly Formula[]): string => all.map((part) => formulaText(part, deeper)).join("\n");
   if ("forall" in formula) return `${indent}for every ${formula.forall} in ${formula.in}:\n${formulaText(formula.that, deeper)}`;

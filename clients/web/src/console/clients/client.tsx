@@ -13,7 +13,7 @@ import { areaWords, shapesOf } from "../map/areas.js";
 import { WhyForm } from "../why/form.js";
 import { metres, span } from "../words.js";
 import { ReceivedPart } from "./received.js";
-import { stateOf } from "./list.js";
+import { stateOf } from "./state.js";
 import { activityWords } from "./subscription.js";
 import type { Way } from "./ways.js";
 

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 
 import { useConsole } from "../context.js";
 import { count, counted } from "../words.js";
-import { stateOf, type ClientShown } from "./list.js";
+import { stateOf, type ClientShown } from "./state.js";
 
 /** Rows that are shown at once. */
 const ROWS = 100;

@@ -5,25 +5,11 @@ import type { Feature } from "geojson";
 import type { SubscriptionDocument } from "nearcast";
 
 import type { Place } from "../../shared/map/plane.js";
-import { count, span } from "../words.js";
 import { reasonOf, statusOf, type Access } from "../access.js";
 import { boxOf, discOf, shapesOf, type Box } from "../map/areas.js";
 import type { MapView } from "../map/view.js";
+import { slowOf, type ClientShown } from "./state.js";
 import { Ways } from "./ways.js";
-
-/** A client as `GET /v1/clients` shows it. */
-export interface ClientShown {
-  readonly client: string;
-  readonly tenant?: string;
-  readonly connections: number;
-  readonly subscriptions: number;
-  readonly durable: boolean;
-  readonly behind: number;
-  readonly waiting_frames: number;
-  readonly kept_matches: number;
-  readonly silence_ms?: number;
-  readonly position?: readonly number[];
-}
 
 /** Asking costs each engine a look at all of its clients: often while somebody looks at them, else seldom. */
 const SEEN_MS = 3000;
@@ -34,6 +20,8 @@ const AT_ONCE = 4;
 /** Beyond this number of areas around clients the small ones are shade, by their width on the screen: each would be one more ring around a mark. */
 const FEW = 20;
 const LEAST_PX = 120;
+/** A circle that stays is shade below that width: its ring would be taken for a mark. */
+const LEAST_STILL_PX = 48;
 /** Beyond this number all of them are: so many rings would hide the map. */
 const RINGS = 300;
 /** Areas around clients are drawn up to so many. */
@@ -43,8 +31,6 @@ const STILL = 2000;
 const FETCHED = 20_000;
 /** Subscriptions are fetched again after so long. */
 const STALE_MS = 60_000;
-/** A connection that was heard of since then is not called silent: the broker pings more often. */
-const SILENT_MS = 30_000;
 /** The areas of the client that somebody looks at are computed again after so long, for they move. */
 const OWN_MS = 1000;
 const EVERYWHERE: Box = [-Infinity, -Infinity, Infinity, Infinity];
@@ -52,6 +38,8 @@ const EVERYWHERE: Box = [-Infinity, -Infinity, Infinity, Infinity];
 export class Clients {
   readonly list = signal<readonly ClientShown[]>([]);
   readonly more = signal(false);
+  /** Clients that do not keep up. */
+  readonly slow = signal(0);
   /** Why there is no list. */
   readonly why = signal<string | undefined>(undefined);
   /** Somebody looks at the list. */
@@ -176,6 +164,7 @@ export class Clients {
     if (!document.hidden && this.#access.usable.peek() && (this.#refused === undefined || this.#refused.token !== token)) {
       try {
         const { clients, next } = (await this.#access.call(`v1/clients?limit=${LISTED}`)) as { clients: ClientShown[]; next?: string };
+        this.slow.value = slowOf(clients, this.list.value);
         this.list.value = clients;
         this.#listed = true;
         this.more.value = next !== undefined;
@@ -262,42 +251,33 @@ export class Clients {
           }
           if (!follows && still.length >= STILL) continue;
           (follows ? following : still).push(
-            ...shapesOf(view.base.plane, this.ways.laid(client, area, around), around, { client, follows }),
+            ...shapesOf(view.base.plane, this.ways.laid(client, area, around), around, {
+              client,
+              follows,
+              round: area !== undefined && "center" in area,
+            }),
           );
         }
       }
     }
     const isShade = (shape: Feature): boolean =>
       following.length > RINGS || (following.length > FEW && view.pixelsAcross(boxOf(shape)) < LEAST_PX);
-    const shade = following.filter(isShade);
+    const isSmall = (shape: Feature): boolean => shape.properties?.["round"] === true && view.pixelsAcross(boxOf(shape)) < LEAST_STILL_PX;
+    const shade = [...still.filter(isSmall), ...following.filter(isShade)];
     const shapes = [...still, ...following];
     this.tooMany.value = left > 0;
     this.areas.value = shapes.length;
     this.allAreas.value = all;
     this.#boxes = shapes.map(boxOf);
-    view.draw("areas", shade.length === 0 ? shapes : [...still, ...following.filter((shape) => !isShade(shape))]);
+    const hidden = new Set(shade);
+    view.draw(
+      "areas",
+      shapes.filter((shape) => !hidden.has(shape)),
+    );
     view.draw("shade", shade.map(discOf));
   }
 }
 
 function holds([west, south, east, north]: Box, [x, y]: Place): boolean {
   return x >= west && x <= east && y >= south && y <= north;
-}
-
-/** What a client is at, in a word with its reason. */
-export function stateOf({ client, connections, behind, waiting_frames, kept_matches, silence_ms }: ClientShown): {
-  readonly word: "connected" | "slow" | "away" | "not connected";
-  readonly why: string;
-} {
-  if (connections === 0) {
-    return kept_matches > 0
-      ? { word: "away", why: `${count(kept_matches)} kept for it` }
-      : { word: "not connected", why: "nobody reads for it" };
-  }
-  if (behind > 0 || waiting_frames > 0) return { word: "slow", why: `${count(Math.max(behind, waiting_frames))} wait` };
-  return {
-    word: "connected",
-    // The broker's own clients have no connection that could be silent.
-    why: silence_ms === undefined || silence_ms < SILENT_MS || client.startsWith("~") ? "" : `silent for ${span(silence_ms / 1000)}`,
-  };
 }

@@ -1,28 +1,41 @@
-// A chart over time, in panels beside each other: axes with round numbers and units, lines with their names and newest values above them, and a line to
-// read others off.
+// A chart over time, in panels below each other: axes with round numbers and units, lines with their names and newest values at their ends, and a line
+// to read others off, which goes through all panels and is moved by the pointer or by arrow keys.
 
-import { useSignal } from "@preact/signals";
+import type { Signal } from "@preact/signals";
 
-import { areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, newestOf, pathOf, type Axis } from "./plot.js";
+import { apart, areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, newestOf, pathOf, type Axis } from "./plot.js";
 
 export interface Series {
-  /** The panel that it is drawn in: lines of like values in one panel would lie on each other. */
-  readonly panel: string;
-  /** Its name in there; absent where it is the only one. */
-  readonly name?: string;
+  /** What it is called at its end. */
+  readonly name: string;
+  /** Its name for programs that drive the page. */
+  readonly id: string;
   /** What is counted or measured. */
   readonly says: string;
   /** One for each of the chart's times; `undefined` where there was none. */
   readonly values: readonly (number | undefined)[];
 }
 
-const [WIDTH, HEIGHT] = [160, 60];
-const [LEFT, RIGHT, TOP, BOTTOM] = [42, 6, 6, 15];
+/** Lines over one axis: the first with the area below it, so that both can be told apart. */
+export interface PanelShown {
+  /** What it is of; absent where the names of its lines say that. */
+  readonly name?: string;
+  /** What a value is of. */
+  readonly note?: string;
+  readonly series: readonly Series[];
+}
+
+const [WIDTH, HEIGHT] = [250, 50];
+const [LEFT, RIGHT, TOP, BOTTOM] = [40, 6, 6, 5];
+/** Times below the last panel. */
+const CLOCK = 14;
 const END = WIDTH - RIGHT;
 const BASE = HEIGHT - BOTTOM;
 /** Numbers on an upright axis, at most, and times below. */
 const NUMBERS = 3;
-const MOMENTS = 3;
+const MOMENTS = 5;
+/** Words at the ends of lines are so far apart. */
+const WORDS_APART = 17;
 /** Narrower, what says that there is no data has no room for its words. */
 const NARROW = 76;
 /** The first line of a panel, with the area below it, and the second one. */
@@ -34,32 +47,35 @@ const strokeOf = (at: number) => ({ fill: "none", "stroke-linecap": "round", ...
 const clock = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB");
 const minute = (ms: number): string => new Date(ms).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
-/** Draws `series` over `times_ms`, ascending, in buckets of `step_s`; the axis ends at the newest whole one and is `range_s` long. */
+/** Draws `panels` over `times_ms`, ascending, in buckets of `step_s`; the axis ends at the newest whole one and is `range_s` long. */
 export function Chart({
   title,
   unit,
   times_ms,
-  series,
+  panels,
   range_s,
   step_s,
   scale,
   text,
+  pointed,
 }: {
   readonly title: string;
   /** Of the upright axis, for people. */
   readonly unit: string;
   readonly times_ms: readonly number[];
-  readonly series: readonly Series[];
+  readonly panels: readonly PanelShown[];
   readonly range_s: number;
   readonly step_s: number;
   /** A logarithmic scale shows the greatest of each bucket and is the same in all panels, a linear one shows the mean and is each panel's own. */
   readonly scale: "linear" | "logarithmic";
   /** A value with its unit. */
   readonly text: (value: number) => string;
+  /** At which part of the time somebody reads the charts. */
+  readonly pointed: Signal<number | undefined>;
 }) {
-  const pointed = useSignal<number | undefined>(undefined);
   const isLog = scale === "logarithmic";
   const span_ms = range_s * 1000;
+  const series = panels.flatMap((panel) => panel.series);
   const begins = Math.max(
     0,
     times_ms.findIndex((time) => time >= (times_ms.at(-1) ?? 0) - span_ms - 3000 * step_s),
@@ -76,11 +92,13 @@ export function Chart({
   const times = first < 0 ? [] : all.times_ms.slice(first);
   const index = pointed.value === undefined ? -1 : nearestOf(times, from_ms + pointed.value * span_ms);
   const time = times[index];
-  const shown = series.map((each, at) => {
+  const shown = series.map((each, at): Line => {
     const line = first < 0 ? [] : (all.lines[at] ?? []).slice(first);
-    return { ...each, line, value: time === undefined ? newestOf(line, each.values) : line[index] };
+    const newest = newestOf(line, each.values);
+    return { ...each, line, newest, value: time === undefined ? newest : line[index] };
   });
   const known = (lines: readonly Line[]): number[] => lines.flatMap(({ line }) => line.filter((value) => value !== undefined));
+  const words = shown.map(({ id, value }) => `${id} ${value === undefined ? "unknown" : text(value)}`).join(", ");
   return (
     <figure class="chart">
       <figcaption>
@@ -89,19 +107,34 @@ export function Chart({
         </span>
         <span class="quiet numbers">{time === undefined ? `last ${step_s} s` : clock(time)}</span>
       </figcaption>
-      {[...new Set(series.map(({ panel }) => panel))].map((panel) => {
-        const lines = shown.filter((each) => each.panel === panel);
+      <input
+        class="visually-hidden"
+        type="range"
+        min={0}
+        max={1}
+        step={step_s / range_s}
+        value={pointed.value ?? 1}
+        aria-label={`${title}: time to read`}
+        aria-valuetext={`${time === undefined ? `last ${step_s} s` : clock(time)}: ${words}`}
+        onFocus={() => (pointed.value ??= 1)}
+        onBlur={() => (pointed.value = undefined)}
+        onInput={({ currentTarget }) => (pointed.value = Number(currentTarget.value))}
+      />
+      {panels.map((panel, at) => {
+        const lines = shown.filter((line) => panel.series.some(({ id }) => id === line.id));
+        const of = panel.name ?? lines.map(({ name }) => name).join(" and ");
         return (
           <Panel
-            key={panel}
-            name={panel}
-            says={`${title}, ${panel}, ${unit}, of the last ${range_s / 60} minutes`}
+            key={of}
+            panel={panel}
+            says={`${title}, ${of}, ${unit}, of the last ${range_s / 60} minutes`}
             lines={lines}
             times={times}
             time={time}
             from_ms={from_ms}
             to_ms={to_ms}
             step_ms={1000 * step_s}
+            isLast={at === panels.length - 1}
             axis={isLog ? logarithmicAxis(known(shown)) : linearAxis(Math.max(0, ...known(lines)) || 1)}
             text={text}
             point={(part) => (pointed.value = part)}
@@ -112,14 +145,15 @@ export function Chart({
   );
 }
 
-/** A series with its line, and its value where the pointer is or else at the line's end. */
+/** A series with its line, its newest value, and its value where somebody reads it. */
 interface Line extends Series {
   readonly line: readonly (number | undefined)[];
+  readonly newest: number | undefined;
   readonly value: number | undefined;
 }
 
 function Panel({
-  name: panel,
+  panel,
   says,
   lines,
   times,
@@ -127,19 +161,22 @@ function Panel({
   from_ms,
   to_ms,
   step_ms,
+  isLast,
   axis,
   text,
   point,
 }: {
-  readonly name: string;
+  readonly panel: PanelShown;
   readonly says: string;
   readonly lines: readonly Line[];
   readonly times: readonly number[];
-  /** What the pointer is at. */
+  /** What is read. */
   readonly time: number | undefined;
   readonly from_ms: number;
   readonly to_ms: number;
   readonly step_ms: number;
+  /** The times stand below it. */
+  readonly isLast: boolean;
   readonly axis: Axis;
   readonly text: (value: number) => string;
   /** Hears at which part of the time the pointer is. */
@@ -151,21 +188,22 @@ function Panel({
   const isEmpty = begins_ms - from_ms > 1.5 * step_ms;
   const every = Math.ceil((axis.ticks.length - 1) / (NUMBERS - 1));
   const paths = lines.map(({ line }) => pathOf(times, line, 2.5 * step_ms, x, y));
+  const height = HEIGHT + (isLast ? CLOCK : 0);
+  const ends = apart(
+    lines.map(({ newest }) => y(newest ?? 0)),
+    WORDS_APART,
+    [8, HEIGHT - 8],
+  );
+  const isNear = (at_ms: number): boolean => time !== undefined && Math.abs(x(at_ms) - x(time)) < 40;
   return (
     <div class="plot">
-      <p class="numbers">
-        <span>{panel}</span>
-        {lines.map(({ name, says, value }, at) => (
-          <span key={name} title={says}>
-            {name !== undefined && <span style={{ color: colourOf(at) }}>{name}</span>}{" "}
-            <output data-rate={panel} data-latency={`${panel} ${name ?? ""}`}>
-              {value === undefined ? "–" : text(value)}
-            </output>
-          </span>
-        ))}
-      </p>
+      {panel.name !== undefined && (
+        <p>
+          {panel.name} <span class="quiet">{panel.note}</span>
+        </p>
+      )}
       <svg
-        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        viewBox={`0 0 ${WIDTH} ${height}`}
         role="img"
         aria-label={`${says}${isEmpty ? `, no data before ${minute(begins_ms)}` : ""}`}
         onPointerMove={(event) => {
@@ -188,9 +226,8 @@ function Panel({
         {momentsOf(from_ms, to_ms, MOMENTS).map((moment) => (
           <g key={moment} class="axis">
             <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={BASE} />
-            {/* At the very end it would be cut. */}
-            {x(moment) <= END - 8 && (
-              <text x={Math.max(LEFT + 13, x(moment))} y={HEIGHT - 3} text-anchor="middle">
+            {isLast && !isNear(moment) && (
+              <text x={Math.min(END - 8, Math.max(LEFT + 8, x(moment)))} y={height - 3} text-anchor="middle">
                 {minute(moment)}
               </text>
             )}
@@ -202,13 +239,25 @@ function Panel({
           <path key={at} d={path} style={{ stroke: colourOf(at) }} stroke-linejoin="round" {...strokeOf(at)} />
         ))}
         {time !== undefined && <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={BASE} />}
-        {/* Which point of the line the number above is. */}
+        {time !== undefined && isLast && (
+          <text class="read" x={Math.min(END - 18, Math.max(LEFT + 18, x(time)))} y={height - 3} text-anchor="middle">
+            {clock(time)}
+          </text>
+        )}
+        {/* Which point of the line the number beside it is. */}
         {lines.map(({ value }, at) => {
           const at_ms = time ?? times.at(-1);
           if (value === undefined || at_ms === undefined) return null;
           return <circle key={at} cx={x(at_ms)} cy={y(value)} r={3.5} style={{ fill: colourOf(at) }} />;
         })}
       </svg>
+      <div class="ends numbers">
+        {lines.map(({ name, id, says, value }, at) => (
+          <p key={id} title={says} style={{ top: `${((100 * (ends[at] ?? 0)) / height).toFixed(1)}%`, color: colourOf(at) }}>
+            {name} <output data-rate={id}>{value === undefined ? "–" : text(value)}</output>
+          </p>
+        ))}
+      </div>
     </div>
   );
 }

@@ -11,6 +11,8 @@ export const OF_A_FLOOD = 2;
 export interface FeedRow {
   readonly feature: DeliveredFeature;
   readonly matched: boolean;
+  /** When it came, by this page's clock. */
+  readonly came_ms: number;
 }
 
 export class Feed {
@@ -32,7 +34,7 @@ export class Feed {
 
   offer(feature: DeliveredFeature, matched: boolean): void {
     this.#came += 1;
-    this.#waiting.push({ feature, matched });
+    this.#waiting.push({ feature, matched, came_ms: Date.now() });
     if (this.#waiting.length > LENGTH) this.#waiting.shift();
   }
 

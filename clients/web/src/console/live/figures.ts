@@ -10,6 +10,8 @@ import { Rates, Timeline, type Rate, type Stats } from "./rates.js";
 const EVERY_MS = 1000;
 /** Latencies are of the last so many looks, so that a rare slow one is seen. */
 const LOOKS = 10;
+/** What was dropped is of the last so many looks. */
+const DROPPED = 60;
 
 /** Beyond so long without a look the broker is asked what it has kept of it. */
 const GAP_MS = 20_000;
@@ -25,6 +27,8 @@ export type LatencyLine = `${Latency} ${"p50" | "p99"}`;
 
 export interface FiguresShown {
   readonly stats: Stats;
+  /** Deliveries that were dropped in the last minute, as far as the page has looked. */
+  readonly dropped: number;
   readonly rates: { readonly times_ms: readonly number[]; readonly of: Readonly<Record<Rate, readonly (number | undefined)[]>> };
   /** In seconds. */
   readonly latencies: { readonly times_ms: readonly number[]; readonly of: Readonly<Record<LatencyLine, readonly (number | undefined)[]>> };
@@ -48,6 +52,8 @@ export class Figures {
   readonly #latencies = new Timeline<LatencyLine>(LATENCIES.flatMap(([name]) => [`${name} p50`, `${name} p99`] as const));
   /** When the last look was. */
   #looked_ms = -Infinity;
+  /** Deliveries dropped since the broker began, at each of the last looks. */
+  readonly #dropped: number[] = [];
   readonly #looks: Partial<Record<Latency, Buckets>>[] = [];
   /** The token with which the broker refused them: there is no point in asking again. */
   #refused: { readonly token: string | undefined } | undefined;
@@ -93,7 +99,11 @@ export class Figures {
     this.#latencies.add(Date.now(), values);
     this.#looks.push(look);
     if (this.#looks.length > LOOKS) this.#looks.shift();
-    this.shown.value = { stats, rates: this.#rates, latencies: this.#latencies };
+    this.#dropped.push(stats.deliveries_dropped);
+    if (this.#dropped.length > DROPPED) this.#dropped.shift();
+    // A broker that began anew counts from 0 again.
+    const dropped = Math.max(0, stats.deliveries_dropped - (this.#dropped[0] ?? 0));
+    this.shown.value = { stats, dropped, rates: this.#rates, latencies: this.#latencies };
   }
 
   /** Puts what the broker has kept from before the page was opened, and from while nobody looked. */

@@ -1,23 +1,24 @@
 // What happens now: figures, and the newest events.
 
 import { useSignal } from "@preact/signals";
-import { Pause, Play } from "lucide";
+import { Pause, Play, TriangleAlert } from "lucide";
 import { useEffect } from "preact/hooks";
 import type { DeliveredFeature } from "nearcast";
 
 import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
+import type { Tab } from "../model.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { holding } from "../rows.js";
 import { isNarrow } from "../sheet.js";
-import { count, counted, duration, moment, span } from "../words.js";
+import { count, counted, duration, everyWords, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES, type Latency } from "./figures.js";
 import { NoEvents } from "./empty.js";
 import { OF_A_FLOOD } from "./feed.js";
 import { LOOK_MS } from "./live.js";
 import { figureOf } from "./plot.js";
-import { RATES, type Rate } from "./rates.js";
+import type { Rate } from "./rates.js";
 
 const COUNTED: Readonly<Record<Rate, string>> = {
   events: "Events published",
@@ -25,10 +26,21 @@ const COUNTED: Readonly<Record<Rate, string>> = {
   deliveries: "Pairs of an event and a client that it goes to, by however many subscriptions",
   moves: "Positions that clients reported",
 };
-const MEASURED: Readonly<Record<Latency, string>> = { match: "is matched", write: "is written to a client" };
+/** Rates of which one is seldom as large as the other: lines of like values would lie on each other. */
+const PAIRS: readonly (readonly Rate[])[] = [
+  ["events", "deliveries"],
+  ["moves", "matches"],
+];
+/** What each latency ends with, and what one value of it is of. */
+const MEASURED: Readonly<Record<Latency, readonly [name: string, note: string, says: string]>> = {
+  match: ["Until matched", "each batch of events counts once", "Until the oldest event of a batch is matched"],
+  write: ["Until written", "each write to a client counts once", "Until the oldest event of a write to a client is written"],
+};
 
 /** Of more events than a person reads the list shows so many. */
 const LISTED_PER_S = (OF_A_FLOOD * 1000) / LOOK_MS;
+/** The broker has been asked by then whom an event has reached, if it is asked. */
+const ASKED_MS = 5000;
 
 /** How many seconds a point of a chart of so many is of. */
 const stepOf = (range_s: number): number => (RANGES.find(([range]) => range === range_s) ?? RANGES[0])[2];
@@ -38,6 +50,7 @@ export function LiveTab() {
   const isNew = useConsole().figures.shown.value?.stats.events === 0;
   return (
     <>
+      <Attention />
       {isNew && <NoEvents />}
       <FiguresPart />
       <Feed isNew={isNew} />
@@ -45,10 +58,41 @@ export function LiveTab() {
   );
 }
 
+/** What is wrong now, each with where to look; nothing while all is well. */
+function Attention() {
+  const console = useConsole();
+  const { figures, clients, live } = console;
+  const dropped = figures.shown.value?.dropped ?? 0;
+  const slow = clients.slow.value;
+  const violations = live.violations.lately.value;
+  const all: readonly (readonly [tab: Tab, count: number, words: string])[] = [
+    ["clients", dropped, `${counted(dropped, "delivery", "deliveries")} dropped in the last minute`],
+    ["clients", slow, `${counted(slow, "client does", "clients do")} not keep up`],
+    ["checks", violations, `${counted(violations, "violation")} in the last minute`],
+  ];
+  const wrong = all.filter(([, number]) => number > 0);
+  if (wrong.length === 0) return null;
+  return (
+    <section class="attention" aria-label="Attention">
+      <Icon of={TriangleAlert} />
+      <ul>
+        {wrong.map(([tab, , words]) => (
+          <li key={words.replace(/^\S+ /, "")}>
+            <button type="button" class="link numbers" onClick={() => console.go(tab)}>
+              {words}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 function FiguresPart() {
   const { figures, access, settings } = useConsole();
   const shown = figures.shown.value;
   const why = figures.why.value;
+  const pointed = useSignal<number | undefined>(undefined);
   if (shown === undefined) {
     return (
       <section class={why === undefined ? "figures waiting" : "figures"} aria-label="Figures">
@@ -84,7 +128,10 @@ function FiguresPart() {
         step_s={step_s}
         scale="linear"
         text={count}
-        series={RATES.map((rate) => ({ panel: rate, says: COUNTED[rate], values: rates.of[rate] }))}
+        panels={PAIRS.map((pair) => ({
+          series: pair.map((rate) => ({ name: rate, id: rate, says: COUNTED[rate], values: rates.of[rate] })),
+        }))}
+        pointed={pointed}
       />
       <Chart
         title="Latency"
@@ -94,14 +141,16 @@ function FiguresPart() {
         step_s={step_s}
         scale="logarithmic"
         text={duration}
-        series={LATENCIES.flatMap(([name]) =>
-          (["p50", "p99"] as const).map((part) => ({
-            panel: name,
-            name: part,
-            says: `Until an event ${MEASURED[name]}`,
-            values: latencies.of[`${name} ${part}`],
-          })),
-        )}
+        panels={LATENCIES.map(([latency]) => {
+          const [name, note, says] = MEASURED[latency];
+          const parts = ["p50", "p99"] as const;
+          const series = parts.map((part) => {
+            const id = `${latency} ${part}` as const;
+            return { name: part, id, says, values: latencies.of[id] };
+          });
+          return { name, note, series };
+        })}
+        pointed={pointed}
       />
       <dl class="strip numbers">
         {(
@@ -176,7 +225,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
     <section class="feed" aria-labelledby="feed">
       <div class="title">
         <h2 id="feed">Newest events</h2>
-        <span class="quiet numbers">{live.flooded.value ? `${LISTED_PER_S} of ${count(rate)} a second` : "all of them"}</span>
+        <span class="quiet numbers">{live.flooded.value ? `${everyWords(rate / LISTED_PER_S)}${count(rate)}/s` : "all of them"}</span>
         <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
           <Icon of={live.paused.value ? Play : Pause} size={14} filled /> Pause
         </button>
@@ -228,7 +277,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
       )}
       <ol class="rows" {...holding((holds) => (held.value = holds))}>
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
-        {rows.value.map(({ feature, matched }, place) => (
+        {rows.value.map(({ feature, matched, came_ms }, place) => (
           <li key={place}>
             <button type="button" class="row" title={moment(feature.time)} onClick={() => console.open({ kind: "event", feature })}>
               {matched ? (
@@ -241,7 +290,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
               </span>
               <EventSummary feature={feature} />
               <span class="age numbers quiet">{span(Math.max(0, now_ms.value - Date.parse(feature.time)) / 1000)}</span>
-              <Reached id={feature.id} />
+              <Reached id={feature.id} isOld={now_ms.value - came_ms > ASKED_MS} />
             </button>
           </li>
         ))}
@@ -251,13 +300,22 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
 }
 
 /** How many clients an event has reached, of those that the broker was asked about. */
-function Reached({ id }: { readonly id: string | number }) {
+function Reached({ id, isOld }: { readonly id: string | number; readonly isOld: boolean }) {
   const clients = useConsole().reach.counts.value.get(id);
-  if (clients === undefined) return null;
   return (
     <span class="reached numbers">
       <span class="visually-hidden">reached </span>
-      {clients === 0 ? "nobody" : counted(clients, "client")}
+      {clients !== undefined ? (
+        clients === 0 ? (
+          "nobody"
+        ) : (
+          counted(clients, "client")
+        )
+      ) : (
+        <span class="quiet" title={isOld ? "The broker was not asked about this one" : "The broker is asked"}>
+          {isOld ? "–" : "…"}
+        </span>
+      )}
     </span>
   );
 }

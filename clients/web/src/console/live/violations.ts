@@ -9,6 +9,8 @@ import { violationOf, type Violation } from "../checks/violation.js";
 const KNOWN = 20_000;
 /** As many as the broker keeps of one check. */
 const FOUND = 1000;
+/** Findings are of late for so long. */
+const LATELY_MS = 60_000;
 /** A mark shows that its object has violated a check for so long. */
 export const MARKED_MS = 30_000;
 
@@ -28,6 +30,10 @@ export class Violations {
   readonly #marks = new Map<string, { readonly checks: readonly string[]; readonly ends_ms: number }>();
   /** Marks that violate a check now. */
   readonly marked = signal(0);
+  /** When each of the findings of the last minute came. */
+  #came_ms: number[] = [];
+  /** Findings of the last minute. */
+  readonly lately = signal(0);
   /** Changes with each finding. */
   readonly count = signal(0);
 
@@ -49,6 +55,8 @@ export class Violations {
     for (const { id } of violation.bound) this.#byEvent.set(id, (this.#byEvent.get(id) ?? new Set()).add(violation.id));
     if (this.#found.size > FOUND) this.#forget(first(this.#found));
     this.count.value += 1;
+    this.#came_ms.push(now_ms);
+    this.lately.value = this.#came_ms.length;
     const newest = violation.bound.at(-1);
     const point = newest === undefined ? undefined : this.#known.get(newest.id)?.point;
     if (point !== undefined) this.#mark(point, violation.check, now_ms);
@@ -82,13 +90,16 @@ export class Violations {
   sweep(now_ms: number): string[] {
     const over = [...this.#marks].filter(([, { ends_ms }]) => ends_ms <= now_ms).map(([point]) => point);
     for (const point of over) this.#marks.delete(point);
+    this.#came_ms = this.#came_ms.filter((came_ms) => now_ms - came_ms < LATELY_MS);
+    this.lately.value = this.#came_ms.length;
     this.marked.value = this.#marks.size;
     return over;
   }
 
   clear(): void {
     for (const each of [this.#found, this.#known, this.#byEvent, this.#marks]) each.clear();
-    this.marked.value = 0;
+    this.#came_ms = [];
+    this.marked.value = this.lately.value = 0;
   }
 
   #mark(point: string, check: string, now_ms: number): void {

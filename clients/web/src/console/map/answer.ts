@@ -26,12 +26,15 @@ export class AnswerLayer {
   readonly #base: BaseMap;
   readonly #corridors: CorridorLayer;
   #labels: Marker[] = [];
+  /** Hears whether an answer is on the map. */
+  onShown: (shown: boolean) => void = () => undefined;
 
   constructor(base: BaseMap, css: (variable: string, opacity?: number) => string) {
     this.#base = base;
     this.#corridors = new CorridorLayer(base, (properties) => [variableOf(properties), 0.2], "scene");
     const { map } = base;
-    map.addSource("why", { type: "geojson", data: EMPTY });
+    // Without tolerance: a circle would be drawn with some twenty corners.
+    map.addSource("why", { type: "geojson", data: EMPTY, tolerance: 0 });
     const isArea: ExpressionSpecification = ["all", ["==", ["geometry-type"], "Polygon"], ["!", ["has", "around"]]];
     map.addLayer({ id: "why-around", type: "fill", source: "why", filter: ["has", "around"], paint: { "fill-antialias": false } });
     map.addLayer({ id: "why-fill", type: "fill", source: "why", filter: isArea });
@@ -81,6 +84,7 @@ export class AnswerLayer {
     const { map } = this.#base;
     for (const label of this.#labels) label.remove();
     this.#labels = [];
+    this.onShown(drawing !== undefined);
     this.#corridors.show(drawing?.features ?? []);
     // What the answer is not about stands back.
     const pins = drawing?.pins ?? [];

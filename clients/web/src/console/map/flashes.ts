@@ -16,6 +16,9 @@ const LASTS_MS = 2400;
 /** The oldest goes for a newer one. */
 const MOST = 40;
 const LINES = 12;
+/** How far the ring goes, close by and from far away, where rings would lie on each other; and the zoom between. */
+const RING_PX = { close: 24, far: 12 };
+const CLOSE_ZOOM = 13;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 export class Flashes {
@@ -40,6 +43,11 @@ export class Flashes {
     this.#next();
   }
 
+  clear(): void {
+    this.#flashes = [];
+    this.#canvas.hidden = true;
+  }
+
   #next(): void {
     if (this.#frame === 0 && this.#flashes.length > 0) this.#frame = requestAnimationFrame(this.#draw);
   }
@@ -57,13 +65,14 @@ export class Flashes {
     pen.strokeStyle = colour;
     pen.fillStyle = colour;
     pen.lineCap = "round";
+    const widest = map.getZoom() < CLOSE_ZOOM ? RING_PX.far : RING_PX.close;
     for (const { at, to, began_ms } of this.#flashes) {
       const done = (now_ms - began_ms) / LASTS_MS;
       const from = map.project([at[0], at[1]]);
       // Out to who received it in the first third; then it fades.
       const reach = calm.matches ? 1 : Math.min(1, done * 3);
       const strength = calm.matches ? 0.8 : Math.min(1, (1 - done) * 1.5);
-      const radius = calm.matches ? 14 : 6 + 18 * Math.sqrt(done);
+      const radius = calm.matches ? widest * 0.6 : widest * (0.25 + 0.75 * Math.sqrt(done));
       pen.globalAlpha = strength * 0.25;
       pen.beginPath();
       pen.arc(from.x, from.y, radius, 0, 2 * Math.PI);

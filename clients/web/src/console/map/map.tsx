@@ -8,7 +8,7 @@ import { Icon } from "../../shared/icon.js";
 import { objectKind } from "../../shared/readable.js";
 import { reasonOf } from "../access.js";
 import { useConsole } from "../context.js";
-import { stateOf } from "../clients/list.js";
+import { stateOf } from "../clients/state.js";
 import { LINES } from "../groups/lines.js";
 import { EventName, EventSummary } from "../why/name.js";
 import { count, counted, moment, valueText } from "../words.js";

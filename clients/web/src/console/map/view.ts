@@ -51,8 +51,8 @@ const FAR = 9;
 const CROWD = 150;
 const AREAS = ["areas-fill", "areas-line", "areas-middle", "shade"];
 
-/** How much one area that is shade darkens the map. */
-const SHADE = 0.05;
+/** How much one area that is shade darkens the map: less from far away, where many lie on each other. */
+const SHADE = { city: 0.018, street: 0.05 };
 
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
@@ -113,6 +113,8 @@ export class MapView implements Shown {
   #marks: Marks | "auto" = "auto";
   #tool: Tool | undefined;
   #touched = false;
+  /** An answer is on the map: deliveries and groups that it is not about are not. */
+  #answered = false;
   readonly #hidden = new Set<string>();
   /** Marks that are not to be seen. */
   readonly hidden = signal(0);
@@ -136,6 +138,11 @@ export class MapView implements Shown {
     this.#addShapes("draft", "--map-match", 0.12);
     this.#addRoute();
     this.answer = new AnswerLayer(base, (variable, opacity) => this.#css(variable, opacity));
+    this.answer.onShown = (shown) => {
+      this.#answered = shown;
+      if (shown) this.#flashes.clear();
+      this.#turn();
+    };
     base.map.addSource("draft-handles", { type: "geojson", data: EMPTY });
     base.map.addLayer({
       id: "draft-handles",
@@ -265,7 +272,7 @@ export class MapView implements Shown {
 
   #turn(): void {
     this.#events.visible = this.#switched.events && this.marks === "points";
-    this.#lines.visible = this.#switched.groups && this.marks === "points";
+    this.#lines.visible = this.#switched.groups && !this.#answered && this.marks === "points";
     // Between rings of clusters single clients say nothing.
     this.#clients.visible = this.#switched.clients && this.marks !== "clusters";
     this.#density.draw();
@@ -273,7 +280,7 @@ export class MapView implements Shown {
 
   /** Shows that an event has reached clients. */
   flash(place: Place, clients: readonly string[]): void {
-    if (!this.#switched.flashes || this.marks !== "points") return;
+    if (!this.#switched.flashes || this.#answered || this.marks !== "points") return;
     const to = clients.flatMap((client) => {
       const at = this.seenAt(client);
       return at === undefined ? [] : [at];
@@ -472,7 +479,10 @@ export class MapView implements Shown {
     const at = (zoom: number): ExpressionSpecification => ["*", ["get", "radius"], 2 ** zoom];
     const radius: ExpressionSpecification = ["interpolate", ["exponential", 2], ["zoom"], 0, at(0), 24, at(24)];
     map.addLayer({ id: "shade", type: "circle", source: "shade", paint: { "circle-radius": radius } });
-    this.#base.onTheme(() => map.setPaintProperty("shade", "circle-color", this.#css("--map-area", SHADE)));
+    const shade = (part: number): string => this.#css("--map-area", part);
+    this.#base.onTheme(() =>
+      map.setPaintProperty("shade", "circle-color", ["interpolate", ["linear"], ["zoom"], 11, shade(SHADE.city), 14, shade(SHADE.street)]),
+    );
   }
 
   /** The layers of a route that was asked for: its line and its ends. */

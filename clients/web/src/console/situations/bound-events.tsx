@@ -1,7 +1,9 @@
 // The events that a finding is about, in a list.
 
+import { LocateFixed } from "lucide";
 import type { DeliveredFeature } from "nearcast";
 
+import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import { placeOf } from "../place.js";
 import { EventName, EventSummary } from "../why/name.js";
@@ -30,34 +32,34 @@ export function BoundEvents({
                 {words}
               </p>
             )}
-            <p>
-              {between !== undefined && bound.length > 1 && (
-                <>
-                  <span class="number">{index + 1}</span>{" "}
-                </>
+            <div class="card">
+              {between !== undefined && bound.length > 1 && <span class="number">{index + 1}</span>}
+              <p>
+                {variable !== undefined && (
+                  <>
+                    <code>{variable}</code>{" "}
+                  </>
+                )}
+                {feature === undefined ? (
+                  <>
+                    <bdi>{id}</bdi> <span class="quiet">came before this page was opened, or too long ago for it</span>
+                  </>
+                ) : (
+                  <>
+                    <button type="button" class="link" onClick={() => console.open({ kind: "event", feature })}>
+                      <EventName feature={feature} />
+                    </button>{" "}
+                    <span class="quiet numbers">{clock(feature.time)}</span>
+                  </>
+                )}
+              </p>
+              {feature !== undefined && <EventSummary feature={feature} />}
+              {feature !== undefined && (
+                <button type="button" class="small" onClick={() => console.view.value?.goTo(placeOf(feature))}>
+                  <Icon of={LocateFixed} size={14} /> Show
+                </button>
               )}
-              {variable !== undefined && (
-                <>
-                  <code>{variable}</code>{" "}
-                </>
-              )}
-              {feature === undefined ? (
-                <>
-                  <bdi>{id}</bdi> <span class="quiet">came before this page was opened, or too long ago for it</span>
-                </>
-              ) : (
-                <>
-                  <button type="button" class="link" onClick={() => console.open({ kind: "event", feature })}>
-                    <EventName feature={feature} />
-                  </button>{" "}
-                  <span class="quiet numbers">{clock(feature.time)}</span>{" "}
-                  <button type="button" class="small" onClick={() => console.view.value?.goTo(placeOf(feature))}>
-                    Show
-                  </button>
-                </>
-              )}
-            </p>
-            {feature !== undefined && <EventSummary feature={feature} />}
+            </div>
           </li>
         );
       })}

@@ -34,7 +34,7 @@ export function Answer({
   const console = useConsole();
   const { matched } = explanation;
   const filter = decisive(explanation);
-  const { reach, position } = notes(explanation);
+  const { reach, position, isOld = false } = notes(explanation);
   return (
     <div class="answer" data-matched={matched}>
       <div class={`verdict ${matched ? "good" : "bad"}`}>
@@ -60,7 +60,7 @@ export function Answer({
         {position !== undefined && (
           <div>
             <dt>Position</dt>
-            <dd>{position}</dd>
+            <dd class={isOld ? "warn" : undefined}>{position}</dd>
           </div>
         )}
         <div>

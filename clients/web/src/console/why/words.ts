@@ -3,7 +3,7 @@
 import type { Explanation } from "nearcast";
 
 import { readable } from "../../shared/readable.js";
-import { metres, valueText } from "../words.js";
+import { metres, span, valueText } from "../words.js";
 
 export interface ConstraintWords {
   readonly mark: "yes" | "no" | "unknown";
@@ -158,8 +158,11 @@ function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): 
   return holds ? `Inside of ${name}.` : `${metres(metres_outside)} outside of ${name}.`;
 }
 
+/** A client may have gone elsewhere since it told a position that is older. */
+const OLD_S = 60;
+
 /** What else the answer says: a sentence of the event's own reach, and how well the client's place is known. */
-export function notes(explanation: Explanation): { readonly reach?: string; readonly position?: string } {
+export function notes(explanation: Explanation): { readonly reach?: string; readonly position?: string; readonly isOld?: true } {
   const { reach, position, position_withheld } = explanation as {
     readonly reach?: {
       readonly holds: boolean;
@@ -170,7 +173,7 @@ export function notes(explanation: Explanation): { readonly reach?: string; read
     readonly position?: { readonly age_s: number | null; readonly accuracy_m: number | null } | null;
     readonly position_withheld?: boolean;
   };
-  const said: { reach?: string; position?: string } = {};
+  const said: { reach?: string; position?: string; isOld?: true } = {};
   if (reach !== null && reach !== undefined) {
     const distance = reach.distance_m === null ? "" : ` The client is ${metres(reach.distance_m)} away.`;
     said.reach = `The event reaches ${metres(reach.reach_m)}, which ${reach.holds ? "is far enough" : "is not far enough"}.${distance}`;
@@ -178,7 +181,11 @@ export function notes(explanation: Explanation): { readonly reach?: string; read
   if (position_withheld === true) said.position = "not shown to others, so taken as unknown";
   else if (position !== null && position !== undefined && position.age_s !== null) {
     const accuracy = position.accuracy_m === null ? "" : `, good to ${metres(position.accuracy_m)}`;
-    said.position = `${Math.round(position.age_s)} s old${accuracy}`;
+    said.position = `${span(position.age_s)} old${accuracy}`;
+    if (position.age_s > OLD_S) {
+      said.position += ": the client may be elsewhere by now";
+      said.isOld = true;
+    }
   }
   return said;
 }

@@ -45,7 +45,7 @@ export function App({ phone }: Props): JSX.Element {
   return (
     <div class={`page${tall.value ? " tall" : ""}${isAnything ? "" : " first"}`}>
       <header class="bar">
-        <h1>Around you</h1>
+        <h1>{phone.near.value === undefined ? "Around you" : <bdi>Near {phone.near.value}</bdi>}</h1>
         <Connection phone={phone} />
         <Unread phone={phone} />
         <button type="button" class="plain icon" aria-label="Settings" disabled={forgotten} onClick={() => (settings.value = true)}>

@@ -4,6 +4,7 @@ import type { JSX } from "preact";
 
 import { metres } from "../words.js";
 import type { Props } from "./app.js";
+import { FoldSign } from "./fold.js";
 import { ChoiceSummary, Interests } from "./interests.js";
 import { Known, PlaceControls } from "./place.js";
 import { Radius } from "./radius.js";
@@ -15,6 +16,7 @@ export function Around({ phone }: Props): JSX.Element {
         <summary>
           <strong class="numbers">Within {metres(phone.preferences.value.radius_m)}</strong>
           <ChoiceSummary phone={phone} />
+          <FoldSign />
         </summary>
         <Radius phone={phone} />
         <Interests phone={phone} />

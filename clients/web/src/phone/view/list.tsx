@@ -1,15 +1,17 @@
 // The list: events of here and now, the nearest or the newest first, and below them those that are over or out of reach.
 
-import { ChevronRight } from "lucide";
+import { ChevronDown, ChevronRight, ChevronUp } from "lucide";
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { ENTRIES_MAX, held, isNow, ordered, type Order } from "../entries.js";
 import { cut, pressing, status, type Entry } from "../entry.js";
+import { grouped, groupTitle, groupWords, type Group } from "../groups.js";
 import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
 import { radiusAt, stepOf } from "../radius.js";
 import { Icon } from "../../shared/icon.js";
+import { distance_m } from "../../shared/map/plane.js";
 import { inLine } from "../../shared/readable.js";
 import { ago, doubtWords, goneWords, metres, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
@@ -84,7 +86,7 @@ export function List({ phone }: Props): JSX.Element {
           }
         >
           <Section phone={phone} title={alarmed.length === 1 ? "Alarm" : "Alarms"} pressing entries={alarmed} />
-          <Section phone={phone} title="Now" entries={now.filter((entry) => !alarmed.includes(entry))} />
+          <Section phone={phone} title="In reach" entries={now.filter((entry) => !alarmed.includes(entry))} />
           <Section phone={phone} title="Earlier" entries={lines.slice(now.length)} />
         </div>
       )}
@@ -132,15 +134,62 @@ interface SectionProps extends Props {
 
 function Section({ phone, title, pressing = false, entries }: SectionProps): JSX.Element | null {
   if (entries.length === 0) return null;
+  const { alone, groups } = pressing ? { alone: entries, groups: [] } : grouped(entries);
   return (
     <section class={pressing ? "pressing" : undefined}>
       <h3>{title}</h3>
       <ol>
-        {entries.map((entry) => (
+        {alone.map((entry) => (
           <Line key={entry.key} phone={phone} entry={entry} tagged={entry.alarm && !pressing} />
+        ))}
+        {groups.map((group) => (
+          <GroupLine key={group.sort} phone={phone} group={group} />
         ))}
       </ol>
     </section>
+  );
+}
+
+/** Many objects of one sort in a line, which opens. */
+function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Element | null {
+  const [open, setOpen] = useState(false);
+  const { world, here } = phone.reach.value;
+  const away = ({ place }: Entry): number => (here === undefined || place === undefined ? Infinity : distance_m(world, here, place));
+  const [first, ...others] = group.entries;
+  if (first === undefined) return null;
+  const words = groupWords(group);
+  const nearest = others.reduce((best, entry) => (away(entry) < away(best) ? entry : best), first);
+  return (
+    <li class="entry group">
+      <button type="button" class="line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <KindMark entry={first} />
+        <span class="what">
+          <span class="title">{groupTitle(group)}</span>
+          {here !== undefined && nearest.place !== undefined && (
+            <span class="whereabouts numbers">
+              <Arrow world={world} from={here} to={nearest.place} />
+              <span>
+                nearest <strong>{whereabouts(world, here, nearest.place)}</strong>
+              </span>
+            </span>
+          )}
+          <span class="summary quiet">
+            {words !== "" && <bdi>{words}</bdi>}
+            <bdi>nearest: {nearest.title}</bdi>
+          </span>
+        </span>
+        <span class="more">
+          <Icon of={open ? ChevronUp : ChevronDown} size={20} />
+        </span>
+      </button>
+      {open && (
+        <ol>
+          {group.entries.map((entry) => (
+            <Line key={entry.key} phone={phone} entry={entry} tagged={false} />
+          ))}
+        </ol>
+      )}
+    </li>
   );
 }
 

@@ -1,7 +1,7 @@
 // The map's frame. The map library comes after the first paint.
 
 import { useSignal, type Signal } from "@preact/signals";
-import { LocateFixed } from "lucide";
+import { LocateFixed, Minus, Plus } from "lucide";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
@@ -54,6 +54,14 @@ export function MapView({ phone, map }: MapViewProps): JSX.Element {
               <Icon of={LocateFixed} size={24} />
             </button>
           )}
+          <span class="zooms">
+            <button type="button" class="icon" aria-label="Zoom in" onClick={() => map.value?.zoom(1)}>
+              <Icon of={Plus} size={24} />
+            </button>
+            <button type="button" class="icon" aria-label="Zoom out" onClick={() => map.value?.zoom(-1)}>
+              <Icon of={Minus} size={24} />
+            </button>
+          </span>
           {choosing.value && (
             <button type="button" class="primary" onClick={() => map.value?.goToMiddle()}>
               Go to the middle

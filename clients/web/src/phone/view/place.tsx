@@ -8,6 +8,7 @@ import { clockTime } from "../../shared/date-time.js";
 import { ago, metres, typedPlace } from "../words.js";
 import { degrees } from "../../shared/degrees.js";
 import type { Props } from "./app.js";
+import { FoldSign } from "./fold.js";
 
 export function PlaceControls({ phone }: Props): JSX.Element {
   const world = phone.world.value;
@@ -47,7 +48,9 @@ export function Typed({ phone, planar }: Props & { readonly planar: boolean }): 
   };
   return (
     <details class="typed">
-      <summary>Type your place</summary>
+      <summary>
+        Type your place <FoldSign />
+      </summary>
       <label for="typed">{planar ? "x, y in metres" : "Latitude, longitude"}</label>
       <div class="row">
         <input

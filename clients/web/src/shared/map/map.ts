@@ -11,13 +11,14 @@ import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 import type { PageSettings } from "../pages.js";
 import { addAttribution } from "./base/attribution.js";
 import { showBase } from "./base/base.js";
+import { nearestIn } from "./base/find.js";
 import { ENDS } from "./base/layers.js";
 import { paletteOf, type Palette } from "./base/palette.js";
 import { parts, type Colour } from "./colour.js";
 import { gridLines } from "./grid.js";
 import { showPlaceNames } from "./place-names.js";
 import { addFinder } from "./places.js";
-import { planeOf, type Plane } from "./plane.js";
+import { planeOf, type Place, type Plane } from "./plane.js";
 import { THEME_CHANGED } from "../theme.js";
 import { showWorld, WORLD_ATTRIBUTION } from "./world/world.js";
 
@@ -32,6 +33,8 @@ export interface BaseMap {
   setData(source: string, data: FeatureCollection | Feature): void;
   /** West, south, east, north of the base map, but for what lies far out; absent where there is none. */
   readonly bounds: Promise<[number, number, number, number] | undefined>;
+  /** What the map below the marks names nearest to a place, and at most so many metres away: a quarter of the base map, else a city. */
+  near(place: Place, most_m: number): Promise<string | undefined>;
   remove(): void;
 }
 
@@ -96,6 +99,8 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
     },
     setData: (source, data) => void map.getSource<GeoJSONSource>(source)?.setData(data),
     bounds: city.then((shown) => (shown?.bounds === undefined ? undefined : [...shown.bounds])),
+    near: async (place, most_m) =>
+      (await (await city)?.near(place, most_m)) ?? nearestIn((await world)?.cities ?? [], plane, place, most_m),
     remove() {
       ended = true;
       for (const end of ends) end();

@@ -5,13 +5,13 @@ import type { Map as MapLibreMap } from "maplibre-gl";
 
 import { brokerUrl } from "../../pages.js";
 import { middleOf } from "../bounds.js";
-import type { Plane } from "../plane.js";
+import type { Place, Plane } from "../plane.js";
 import type { Finder } from "../places.js";
 import type { Bounds } from "../world/world.js";
 import { plainAttribution } from "./attribution.js";
 import { featuresOf, linesOf } from "./document.js";
 import { drawingLayers, drawingNames } from "./drawing.js";
-import { findIn, type Named } from "./find.js";
+import { findIn, nearestIn, type Named } from "./find.js";
 import { addLayers, type Drawn } from "./layers.js";
 import { DARK, type Palette } from "./palette.js";
 import { schemaOf, type Schema } from "./schema.js";
@@ -25,6 +25,8 @@ export interface Base {
   readonly covers: Bounds | undefined;
   paint(palette: Palette): void;
   readonly find: Finder;
+  /** The place or quarter whose name stands nearest, and at most so many metres away. */
+  near(place: Place, most_m: number): Promise<string | undefined>;
 }
 
 /** What `GET /base-map.json` answers where the base map is one of tiles: TileJSON, or the name of a PMTiles file. */
@@ -54,8 +56,8 @@ export async function showBase(map: MapLibreMap, plane: Plane, palette: () => Pa
     const document = (await response.json()) as Drawing | Tiles;
     if ("type" in document) return showDrawing(map, plane, document, palette());
     return document.pmtiles === undefined
-      ? showTiles(map, document, document.tiles ?? [], palette())
-      : await showArchive(map, document.pmtiles, palette);
+      ? showTiles(map, plane, document, document.tiles ?? [], palette())
+      : await showArchive(map, plane, document.pmtiles, palette);
   } catch {
     return undefined;
   }
@@ -77,28 +79,26 @@ function showDrawing(map: MapLibreMap, plane: Plane, document: Drawing, palette:
   });
   const painters = [addLayers(map, "streets", drawingLayers, palette), addLayers(map, "names", drawingNames, palette)];
   const places = lines.map(([lon = 0, lat = 0]) => [lon, lat] as const);
+  const all = features.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties: properties ?? {} }));
   return {
     bounds: places.length === 0 ? undefined : middleOf(places),
     covers: undefined,
     paint: (next) => painters.forEach((paint) => paint(next)),
-    find: (wanted, limit) =>
-      findIn(
-        features.map(({ geometry, properties }) => ({ layer: "", geometry, properties: properties ?? {} })),
-        wanted,
-        limit,
-      ),
+    find: (wanted, limit) => findIn(all, wanted, limit),
+    near: (place, most_m) => Promise.resolve(nearestIn(all, plane, place, most_m)),
   };
 }
 
-async function showArchive(map: MapLibreMap, path: string, palette: () => Palette): Promise<Base | undefined> {
+async function showArchive(map: MapLibreMap, plane: Plane, path: string, palette: () => Palette): Promise<Base | undefined> {
   const { addArchive } = await import("./archive.js");
   const { tiles, ...more } = await addArchive(new URL(path, brokerUrl));
-  return showTiles(map, more, tiles, palette());
+  return showTiles(map, plane, more, tiles, palette());
 }
 
 /** Draws tiles; `isRaster` where they are pictures. */
 function showTiles(
   map: MapLibreMap,
+  plane: Plane,
   document: Tiles & { readonly isRaster?: boolean },
   tiles: readonly string[],
   palette: Palette,
@@ -133,6 +133,13 @@ function showTiles(
     covers: bounds,
     paint: (next) => painters.forEach((paint) => paint(next)),
     find: schema === undefined ? () => [] : finderOf(map, schema, document.names),
+    near: (place, most_m) => {
+      // Those that are drawn.
+      const named =
+        schema === undefined ? [] : map.querySourceFeatures(SOURCE, { sourceLayer: schema.places.layer, filter: ["has", "name"] });
+      const all = named.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties }));
+      return Promise.resolve(nearestIn(all, plane, place, most_m));
+    },
   };
 }
 

@@ -3,6 +3,7 @@
 import type { Geometry, Position } from "geojson";
 
 import { fit, folded, type Place } from "../places.js";
+import { distance_m, type Place as At, type Plane } from "../plane.js";
 
 export interface Named {
   /** The layer of the tiles that it is in; empty for a document. */
@@ -41,6 +42,19 @@ function placeKind(properties: Named["properties"]): readonly [undefined, string
     .find((value) => typeof value === "string" && value !== "");
   const kind = typeof told === "string" ? told.replaceAll("_", " ") : "place";
   return [undefined, kind, ZOOMS[kind] ?? 14];
+}
+
+/** The name of the point that is nearest to a place of the world, and at most so many metres away. */
+export function nearestIn(features: readonly Named[], plane: Plane, place: At, most_m: number): string | undefined {
+  let [best, best_m]: [string | undefined, number] = [undefined, most_m];
+  for (const { geometry, properties } of features) {
+    const name = properties["name"];
+    if (geometry.type !== "Point" || typeof name !== "string") continue;
+    const [lon = 0, lat = 0] = geometry.coordinates;
+    const away_m = distance_m(plane.world, place, plane.toWorld([lon, lat]));
+    if (away_m <= best_m) [best, best_m] = [name, away_m];
+  }
+  return best;
 }
 
 /** A place on a geometry: the point, or the middle of a line's corners. */

@@ -69,7 +69,8 @@ export const worldNames: Drawn = (palette) => [
     id: "world-cities",
     source: "world-names",
     filter: ["all", isKind("city"), isDue, ["any", ["!", ["get", "covered"]], ["<", ["zoom"], CITIES_MAX_ZOOM]]],
-    maxzoom: 15,
+    // Closer, a city is all around, and its name would stand in one of its streets.
+    maxzoom: 12.5,
     layout: {
       "text-field": ["get", "name"],
       "text-font": ["case", ["get", "capital"], ["literal", STRONG], ["literal", PLAIN]],

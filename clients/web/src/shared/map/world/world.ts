@@ -5,6 +5,7 @@ import type { GeoJSONSource, Map as MapLibreMap } from "maplibre-gl";
 import { feature, merge, mesh } from "topojson-client";
 import type { GeometryCollection, Polygon, Topology } from "topojson-specification";
 
+import type { Named } from "../base/find.js";
 import { addLayers } from "../base/layers.js";
 import type { Palette } from "../base/palette.js";
 import { fit, folded, type Place } from "../places.js";
@@ -26,6 +27,8 @@ export interface Outline {
   /** Cities within are left to a base map that has them, from where it is seen closely. */
   leave(bounds: Bounds): void;
   find(wanted: string, limit: number): Place[];
+  /** The cities. */
+  readonly cities: readonly Named[];
 }
 
 /** Fetches the outline and draws it. */
@@ -50,6 +53,11 @@ export async function showWorld(map: MapLibreMap, palette: Palette): Promise<Out
     paint: (next) => painters.forEach((paint) => paint(next)),
     leave: (bounds) => void map.getSource<GeoJSONSource>("world-names")?.setData(namesOf(world, bounds)),
     find: (wanted, limit) => find(world, wanted, limit),
+    cities: world.cities.map(([name, lon, lat]) => ({
+      layer: "",
+      geometry: { type: "Point", coordinates: [lon, lat] },
+      properties: { name },
+    })),
   };
 }
 

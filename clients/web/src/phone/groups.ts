@@ -1,0 +1,50 @@
+// Objects of one sort that are many: one line of the list tells of all of them, so that what happens is not lost between them.
+
+import type { Entry } from "./entry.js";
+
+/** More of one sort than so many are a group. */
+const MANY = 3;
+/** A property whose values tell objects of a group apart has so many values at most. */
+const VALUES = 3;
+
+export interface Group {
+  readonly sort: string;
+  /** In the order of the list. */
+  readonly entries: readonly Entry[];
+}
+
+function groupBy<Each, Key>(all: readonly Each[], keyOf: (each: Each) => Key): Map<Key, Each[]> {
+  const groups = new Map<Key, Each[]>();
+  for (const each of all) groups.set(keyOf(each), [...(groups.get(keyOf(each)) ?? []), each]);
+  return groups;
+}
+
+/** Parts a section of the list: entries that have lines of their own, and groups of the others. */
+export function grouped(entries: readonly Entry[]): { readonly alone: readonly Entry[]; readonly groups: readonly Group[] } {
+  const sorts = groupBy(entries, ({ sort, alarm, doubts }) => (alarm || doubts !== undefined ? undefined : sort));
+  const groups = [...sorts].flatMap(([sort, members]) =>
+    sort === undefined || members.length <= MANY ? [] : [{ sort, entries: members }],
+  );
+  const within = new Set(groups.flatMap((group) => group.entries));
+  return { alone: entries.filter((entry) => !within.has(entry)), groups };
+}
+
+/** `8 taxis`. */
+export function groupTitle({ sort, entries }: Group): string {
+  const word = /\p{Lu}{2}/u.test(sort) ? sort : sort.toLowerCase();
+  return `${entries.length} ${word}${/(s|x|z|ch|sh)$/i.test(word) ? "es" : "s"}`;
+}
+
+/** `5 hired, 3 free`: how many have which value of the first property whose values are few words. Empty where there is none. */
+export function groupWords({ entries }: Group): string {
+  for (const [name] of entries[0]?.pairs ?? []) {
+    const values = entries.map(({ pairs }) => pairs.find(([each]) => each === name)?.[1] ?? "");
+    const counts = [...groupBy(values, (value) => value)].map(([value, same]) => [value, same.length] as const);
+    if (counts.length > VALUES || counts.some(([value]) => !/^\p{L}[\p{L} -]{0,19}$/u.test(value))) continue;
+    return counts
+      .sort(([, one], [, other]) => other - one)
+      .map(([value, number]) => `${number} ${value}`)
+      .join(", ");
+  }
+  return "";
+}
