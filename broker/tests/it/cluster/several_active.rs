@@ -1,6 +1,8 @@
 //! Several active brokers, each with the clients of its partition, and one stream of events.
 
 use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -15,7 +17,7 @@ const PLACE: [f64; 2] = [9.0, 45.0];
 
 /// A member of a partition, of two.
 struct Member {
-    _data: TempDir,
+    data: TempDir,
     program: Program,
     url: String,
     partition: u32,
@@ -24,8 +26,11 @@ struct Member {
 impl Member {
     /// Starts one, which follows where the partition has an active broker.
     async fn start(servers: &Servers, partition: u32) -> Self {
+        Self::start_in(servers, partition, folder()).await
+    }
+
+    async fn start_in(servers: &Servers, partition: u32, data: TempDir) -> Self {
         let address = held().local_addr().expect("a port").to_string();
-        let data = folder();
         let url = format!("http://{address}");
         let nats = servers.addresses(USER);
         let program = Serve::new()
@@ -36,7 +41,7 @@ impl Member {
             // Nothing is acknowledged by the clients.
             .env("BROKER__SESSIONS__KEPT_FRAMES", "1000000")
             .listen(&address);
-        Self { _data: data, program: program.listening().await, url, partition }
+        Self { data, program: program.listening().await, url, partition }
     }
 
     async fn cluster_of(&self, client: &str) -> Option<Value> {
@@ -86,6 +91,8 @@ async fn flood(http: Http, first: u64, stop: CancellationToken) -> (Vec<u64>, u6
             acknowledged.extend(next..next + 40);
         }
         next += 40;
+        // All of it is kept for a client that reads nothing meanwhile.
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
     (acknowledged, next)
 }
@@ -185,6 +192,55 @@ fn what_any_broker_accepts_reaches_the_clients_of_all() {
         one.program.finish().await;
         two.program.finish().await;
     });
+}
+
+/// Nothing is published for so long that the stream keeps nothing: a takeover is as any other. A stream that is another one is told.
+#[test]
+fn an_empty_stream_holds_nobody_up_and_another_one_is_told() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start(nats.path(), 3, "always");
+        let [first, active] = two(&servers).await;
+        let clients = first.clients().await;
+        let client: &'static str = clients[1].clone().leak();
+        let mut watched = Watched::begin_as(client, &active.program).await;
+        let mut standby = Member::start(&servers, 2).await;
+        follows(&standby).await;
+        watched.publish_more(&first.program, 5).await;
+        watched.read(active.program.address()).await;
+        // It stores how far it has read.
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        ask_nats(&servers, "STREAM.PURGE.nearcast-events");
+        active.program.kill();
+        ready(&mut standby.program).await;
+        watched.read(standby.program.address()).await;
+        watched.publish_more(&first.program, 5).await;
+        watched.read(standby.program.address()).await;
+
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        first.program.kill();
+        let Member { data, program, .. } = standby;
+        program.kill();
+        ask_nats(&servers, "STREAM.DELETE.nearcast-events");
+        let mut again = Member::start_in(&servers, 2, data).await;
+        ready(&mut again.program).await;
+        let ready = Ws::connect(again.program.address(), client).await.ready.clone();
+        assert_ne!(ready["epoch"], *watched.epoch, "nobody knows what was in the stream");
+        again.program.finish().await;
+    });
+}
+
+/// Asks JetStream for something, and does not wait for the answer.
+fn ask_nats(servers: &Servers, what: &str) {
+    let mut stream = TcpStream::connect(("127.0.0.1", servers.ports()[0])).expect("NATS listens");
+    let (user, password) = USER;
+    let connect = format!(r#"CONNECT {{"user":"{user}","pass":"{password}","verbose":false}}"#);
+    write!(stream, "{connect}\r\nPUB $JS.API.{what} 0\r\n\r\nPING\r\n").expect("it takes it");
+    let mut said = String::new();
+    let mut lines = BufReader::new(stream);
+    while !said.contains("PONG") {
+        assert_ne!(lines.read_line(&mut said).expect("it answers"), 0, "{said}");
+    }
 }
 
 /// A live object goes in and out of an area while the brokers of the area's client are killed: each enter and each exit is told once.
