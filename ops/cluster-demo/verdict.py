@@ -1,4 +1,4 @@
-"""What came, held against what was due."""
+"""Compares what came with what was due."""
 
 import itertools
 from collections import Counter

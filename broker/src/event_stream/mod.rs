@@ -10,6 +10,7 @@ mod entry;
 mod reading;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,8 @@ pub(crate) struct Coming {
 pub(crate) struct EventStream {
     incarnation: Incarnation,
     begun: Instant,
+    /// The number of the last entry.
+    last: AtomicU64,
     /// A std mutex: held for a few pushes, never over an await.
     state: Mutex<State>,
     /// Rung when there is something to append.
@@ -47,9 +50,7 @@ pub(crate) struct EventStream {
 
 struct State {
     writer: Writer,
-    /// The number of the last entry.
-    last: u64,
-    /// Entries of this broker that it has not read back, with when they came and their sizes in bytes.
+    /// Entries of this broker that it has not read back, by their numbers, with when they came and their sizes in bytes.
     waiting: BTreeMap<u64, (Duration, usize, Waiting)>,
     waiting_bytes: usize,
 }
@@ -76,22 +77,26 @@ impl EventStream {
     pub(crate) fn new(nonce: u64) -> Arc<Self> {
         let incarnation = Incarnation { term: 0, nonce };
         let writer = Writer::new(incarnation, Timing::default());
-        let state = State { writer, last: 0, waiting: BTreeMap::new(), waiting_bytes: 0 };
-        Arc::new(Self { incarnation, begun: Instant::now(), state: Mutex::new(state), pushed: Notify::new() })
+        let state = Mutex::new(State { writer, waiting: BTreeMap::new(), waiting_bytes: 0 });
+        let (last, pushed) = (AtomicU64::new(0), Notify::new());
+        Arc::new(Self { incarnation, begun: Instant::now(), last, state, pushed })
     }
 
     /// Takes events to be appended, all of them or none. Each receipt has one ticket for each event, which is settled when the event is in the
     /// queues of this broker's engines.
     pub(crate) fn publish(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {
-        let mut state = self.state();
-        let first = state.last + 1;
-        let entries: Vec<_> =
-            (first..).zip(&*events).map(|(number, coming)| Entry::of(number, &coming.event)).collect();
+        let entry = |coming: &Coming| {
+            let number = self.next();
+            (number, Entry::of(number, &coming.event))
+        };
+        let entries: Vec<_> = events.iter().map(entry).collect();
         let now = self.begun.elapsed();
-        state.check(now, entries.iter().map(Vec::len))?;
-        for (Coming { event, pass, receipt }, entry) in events.drain(..).zip(entries) {
+        let mut state = self.state();
+        state.check(now, entries.iter().map(|(_, entry)| entry.len()))?;
+        for (Coming { event, pass, receipt }, (number, entry)) in events.drain(..).zip(entries) {
             let ticket = receipt.as_ref().map(Completion::ticket);
-            state.push(now, entry, Waiting::Event(Box::new(OwnEvent { event, pass, ticket })))?;
+            let waiting = Waiting::Event(Box::new(OwnEvent { event, pass, ticket }));
+            state.push(now, number, entry, waiting);
         }
         drop(state);
         self.pushed.notify_one();
@@ -105,15 +110,21 @@ impl EventStream {
         confinement: Option<&Arc<Confinement>>,
     ) -> Result<bool, ApiError> {
         let (reply, answer) = oneshot::channel();
+        let confinement = confinement.map(|confinement| confinement.text());
+        let (number, kind) = (self.next(), EntryKind::Revocation { id, confinement });
+        let (entry, now) = (Entry { number, kind }.bytes(), self.begun.elapsed());
         {
             let mut state = self.state();
-            let confinement = confinement.map(|confinement| confinement.text());
-            let kind = EntryKind::Revocation { id, confinement };
-            let entry = Entry { number: state.last + 1, kind }.bytes();
-            state.push(self.begun.elapsed(), entry, Waiting::Revocation(reply))?;
+            state.check(now, std::iter::once(entry.len()))?;
+            state.push(now, number, entry, Waiting::Revocation(reply));
         }
         self.pushed.notify_one();
         answer.await.map_err(|_| ApiError::Stopping)?
+    }
+
+    /// The number of the next entry. Some are of none that is appended.
+    fn next(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// A panic under the lock is impossible but for memory running out.
@@ -133,15 +144,15 @@ impl State {
         })
     }
 
-    /// Takes the next entry, whose number is the one behind the last.
-    fn push(&mut self, now: Duration, entry: Vec<u8>, waiting: Waiting) -> Result<(), ApiError> {
-        self.check(now, std::iter::once(entry.len()))?;
-        self.last += 1;
+    /// Takes an entry that [`State::check`] was asked about.
+    fn push(&mut self, now: Duration, number: u64, entry: Vec<u8>, waiting: Waiting) {
         self.waiting_bytes += entry.len();
-        self.waiting.insert(self.last, (now, entry.len(), waiting));
-        // It was asked just now.
-        let _ = self.writer.push(now, self.last, entry);
-        Ok(())
+        self.waiting.insert(number, (now, entry.len(), waiting));
+        if self.writer.push(now, number, entry).is_err()
+            && let Some(waiting) = self.take(number)
+        {
+            waiting.refuse(ApiError::Storage);
+        }
     }
 
     /// Takes what waits for an entry out, if it does.
@@ -163,7 +174,11 @@ impl Waiting {
     /// It is not in the stream, or nobody knows whether it is.
     fn refuse(self, refusal: ApiError) {
         match self {
-            Self::Event(own) => drop(own.ticket.map(|ticket| ticket.settle(Err(refusal)))),
+            Self::Event(own) => {
+                if let Some(ticket) = own.ticket {
+                    ticket.settle(Err(refusal));
+                }
+            }
             // The asker may be gone.
             Self::Revocation(reply) => drop(reply.send(Err(refusal))),
         }

@@ -121,8 +121,8 @@ impl<L: Attachable> Reader<L> {
                         if let Some(dropped) = dropped {
                             return Err(ReadFault::Dropped { first: dropped.start, last: dropped.end - 1 });
                         }
-                        let Sent::Record { stored, .. } = &sent else { continue };
-                        self.take(sequence, stored.identity().crc, &record, &sink).await;
+                        let crc = tailer.known().map_or(0, |known| known.crc);
+                        self.take(sequence, crc, &record, &sink).await;
                     }
                 },
             }

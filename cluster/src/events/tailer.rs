@@ -105,6 +105,12 @@ impl Tailer {
         self.next - 1
     }
 
+    /// The last record that was read, where it was looked at.
+    #[must_use]
+    pub fn known(&self) -> Option<Identity> {
+        self.known
+    }
+
     /// A time before which everything that was appended has been read, as far as the replica knew that was read from.
     #[must_use]
     pub fn current_at(&self) -> Option<Duration> {

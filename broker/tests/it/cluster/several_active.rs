@@ -76,7 +76,7 @@ async fn follows(standby: &Member) {
     .await;
 }
 
-/// Publishes events of one request after the other, from a number on, until it is told to stop; those that were acknowledged, and the next
+/// Publishes requests of 40 events one after the other, from a number on, until `stop`; returns those that were acknowledged, and the next
 /// number.
 async fn flood(http: Http, first: u64, stop: CancellationToken) -> (Vec<u64>, u64) {
     let (mut next, mut acknowledged) = (first, Vec::new());
@@ -194,9 +194,9 @@ fn what_any_broker_accepts_reaches_the_clients_of_all() {
     });
 }
 
-/// Nothing is published for so long that the stream keeps nothing: a takeover is as any other. A stream that is another one is told.
+/// Nothing is published for so long that the stream keeps nothing: a takeover is as any other. Another stream is noticed.
 #[test]
-fn an_empty_stream_holds_nobody_up_and_another_one_is_told() {
+fn an_empty_stream_holds_nobody_up_and_another_one_is_noticed() {
     run(async {
         let nats = folder();
         let servers = Servers::start(nats.path(), 3, "always");
@@ -243,7 +243,7 @@ fn ask_nats(servers: &Servers, what: &str) {
     }
 }
 
-/// A live object goes in and out of an area while the brokers of the area's client are killed: each enter and each exit is told once.
+/// A live object goes in and out of an area while the brokers of the area's client are killed: each enter and each exit comes once.
 #[test]
 fn transitions_take_turns_over_takeovers() {
     run(async {

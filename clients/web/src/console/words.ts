@@ -18,7 +18,7 @@ export function counted(value: number, one: string, more = `${one}s`): string {
 const ordinals = new Intl.PluralRules("en", { type: "ordinal" });
 const ENDINGS: Readonly<Record<string, string>> = { one: "st", two: "nd", few: "rd" };
 
-/** `every 13th of `, of what one of so many is; nothing where all are. */
+/** `every 13th of `, where one of 13 is shown; nothing where all are. */
 export function everyWords(of: number): string {
   const number = Math.round(of);
   return number < 2 ? "" : `every ${count(number)}${ENDINGS[ordinals.select(number)] ?? "th"} of `;

@@ -2,9 +2,9 @@
 
 import type { Entry } from "./entry.js";
 
-/** More of one sort than so many are a group. */
+/** The most objects of one sort that are listed one by one. */
 const MANY = 3;
-/** A property whose values tell objects of a group apart has so many values at most. */
+/** The most values of a property that tells objects of a group apart. */
 const VALUES = 3;
 
 export interface Group {

@@ -26,7 +26,7 @@ export interface CheckShown extends Situation {
   readonly on_violation?: "tell" | "mark" | "drop";
 }
 
-/** A line of a formula has so many characters. */
+/** The most characters of a line of a formula. */
 const LINE = 40;
 
 /** A condition of more than a line begins a new one at each of its words AND and OR, which stand in front. */

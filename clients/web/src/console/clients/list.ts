@@ -22,9 +22,9 @@ const FEW = 20;
 const LEAST_PX = 120;
 /** A circle that stays is shade below that width: its ring would be taken for a mark. */
 const LEAST_STILL_PX = 48;
-/** Beyond this number all of them are: so many rings would hide the map. */
+/** Beyond this number all of them are: their rings would hide the map. */
 const RINGS = 300;
-/** Areas around clients are drawn up to so many. */
+/** The most areas around clients that are drawn. */
 const FOLLOWING = 2000;
 /** Areas that stay are drawn up to so many, and subscriptions are fetched up to so many. */
 const STILL = 2000;

@@ -10,7 +10,7 @@ import { Rates, Timeline, type Rate, type Stats } from "./rates.js";
 const EVERY_MS = 1000;
 /** Latencies are of the last so many looks, so that a rare slow one is seen. */
 const LOOKS = 10;
-/** What was dropped is of the last so many looks. */
+/** How many looks the count of dropped deliveries covers. */
 const DROPPED = 60;
 
 /** Beyond so long without a look the broker is asked what it has kept of it. */

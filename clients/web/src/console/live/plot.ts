@@ -30,7 +30,7 @@ export function logarithmicAxis(values: readonly number[]): Axis {
   return { ticks, part: (value) => (value <= 0 ? 0 : Math.max(0, (Math.log10(value) - low) / (high - low))) };
 }
 
-/** Round times of the day between two times, at most so many and one more. */
+/** Round times of the day between two times, at most `most` + 1. */
 export function momentsOf(from_ms: number, to_ms: number, most: number): number[] {
   const step_ms = 1000 * (STEPS_S.find((step) => (to_ms - from_ms) / (step * 1000) <= most) ?? 3600);
   const first = Math.ceil(from_ms / step_ms) * step_ms;

@@ -33,7 +33,7 @@ export interface BaseMap {
   setData(source: string, data: FeatureCollection | Feature): void;
   /** West, south, east, north of the base map, but for what lies far out; absent where there is none. */
   readonly bounds: Promise<[number, number, number, number] | undefined>;
-  /** What the map below the marks names nearest to a place, and at most so many metres away: a quarter of the base map, else a city. */
+  /** What the map below the marks names nearest to a place, within a distance in metres: a quarter of the base map, else a city. */
   near(place: Place, most_m: number): Promise<string | undefined>;
   remove(): void;
 }

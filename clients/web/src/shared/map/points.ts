@@ -45,7 +45,7 @@ const TRAILED = 2000;
 const CROWD = 4000;
 /** Of more discs than this each is a dot without an edge from far away, so that neither the map nor the discs are hidden. */
 const DOTS = 100;
-/** A disc is whole from this zoom on, and a dot so many levels further out. */
+/** A disc is whole from this zoom on, and a dot from this number of levels further out. */
 const WHOLE_ZOOM = 14;
 const DOT_LEVELS = 3.5;
 /** Points are drawn again when one has moved by so much of a pixel, and after so long at the latest. */

@@ -25,7 +25,7 @@ export interface Base {
   readonly covers: Bounds | undefined;
   paint(palette: Palette): void;
   readonly find: Finder;
-  /** The place or quarter whose name stands nearest, and at most so many metres away. */
+  /** The place or quarter whose name stands nearest, within a distance in metres. */
   near(place: Place, most_m: number): Promise<string | undefined>;
 }
 

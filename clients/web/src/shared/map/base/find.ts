@@ -44,7 +44,7 @@ function placeKind(properties: Named["properties"]): readonly [undefined, string
   return [undefined, kind, ZOOMS[kind] ?? 14];
 }
 
-/** The name of the point that is nearest to a place of the world, and at most so many metres away. */
+/** The name of the point that is nearest to a place of the world, within a distance in metres. */
 export function nearestIn(features: readonly Named[], plane: Plane, place: At, most_m: number): string | undefined {
   let [best, best_m]: [string | undefined, number] = [undefined, most_m];
   for (const { geometry, properties } of features) {
