@@ -1,22 +1,21 @@
 //! The ledger of a shard: changes of its steps on their way to the disk, and everything that waits until they are there.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use matcher::violated;
 use tokio::sync::oneshot;
 
-use super::{Installed, Sessions, recovery};
+use super::{Health, Installed, Sessions, recovery};
 use crate::model::clock;
 use crate::model::completion::CompletionGuard;
-use crate::model::error::{self, ApiError};
-use crate::model::event::{Body, Frontier, Live, Placed, Published, StreamPlace};
-use crate::model::lease::Lease;
+use crate::model::error::ApiError;
+use crate::model::event::{Body, Frontier, Live, Published};
 use crate::model::record::{BodyId, DroppedLives, LiveRecord, StoredBody};
 use crate::model::warning;
 use crate::outbox::Outbox;
-use crate::store::{Accepted, Batch, Shortage, Store, StoreError, StoredFrontier, StoredSession};
+use crate::store::{Batch, Store, StoreError, StoredFrontier, StoredSession};
 
 /// Where batches go. The one there is is [`Store`]; tests have others, which fail when they are told to.
 pub(crate) trait Disk: Send {
@@ -31,76 +30,6 @@ impl Disk for Store {
 
     fn new_body(&self) -> Arc<StoredBody> {
         Self::new_body(self)
-    }
-}
-
-/// Whether the disk takes what it is given, over all shards.
-#[derive(Debug, Default)]
-pub(crate) struct Health {
-    /// Shards whose last commit failed.
-    failing: AtomicUsize,
-    /// Text of the last failure. A std mutex: held to copy a text.
-    why: Mutex<String>,
-    /// Whether the disk is full; without a store it never is.
-    shortage: OnceLock<Arc<Shortage>>,
-    /// In a cluster, whether this is known to be the active broker.
-    lease: OnceLock<Arc<Lease>>,
-}
-
-impl Health {
-    /// Why not everything can be changed now; `None` where all is well.
-    pub(crate) fn failure(&self) -> Option<String> {
-        if self.failing.load(Ordering::Relaxed) > 0 {
-            return Some(self.why().clone());
-        }
-        if self.has_no_lease() {
-            return Some(NO_LEASE.to_owned());
-        }
-        self.is_short().then(|| error::FULL.to_owned())
-    }
-
-    /// Looks from now on also at whether the disk is full. Once.
-    pub(crate) fn watch(&self, shortage: Arc<Shortage>) {
-        // There is one store.
-        let _ = self.shortage.set(shortage);
-    }
-
-    /// Refuses from now on also what another broker of the cluster may have the right to acknowledge. Once.
-    pub(crate) fn watch_lease(&self, lease: Arc<Lease>) {
-        // There is one ledger.
-        let _ = self.lease.set(lease);
-    }
-
-    fn has_no_lease(&self) -> bool {
-        self.lease.get().is_some_and(|lease| !lease.is_valid())
-    }
-
-    /// Whether the disk is full, so that only removals are taken.
-    pub(crate) fn is_short(&self) -> bool {
-        self.shortage.get().is_some_and(|shortage| shortage.is_short())
-    }
-
-    /// Refuses what would add to what is on disk while that is full or takes nothing.
-    pub(crate) fn check(&self) -> Result<(), ApiError> {
-        if self.is_short() { Err(ApiError::Full) } else { self.check_removal() }
-    }
-
-    /// Accepts texts of these sizes, in bytes, as many as the disk has room for; says how many those are. They count until what is
-    /// given back is dropped.
-    pub(crate) fn accept(&self, sizes: impl ExactSizeIterator<Item = u64>) -> (usize, Option<Arc<Accepted>>) {
-        let Some(shortage) = self.shortage.get() else { return (sizes.len(), None) };
-        let (count, accepted) = shortage.accept(sizes);
-        (count, Some(Arc::new(accepted)))
-    }
-
-    /// Refuses a removal while the disk takes nothing.
-    pub(crate) fn check_removal(&self) -> Result<(), ApiError> {
-        let is_failing = self.failing.load(Ordering::Relaxed) > 0 || self.has_no_lease();
-        if is_failing { Err(ApiError::Storage) } else { Ok(()) }
-    }
-
-    fn why(&self) -> MutexGuard<'_, String> {
-        self.why.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,10 +95,6 @@ pub(crate) enum Answer {
         installed: Box<Installed>,
     },
 }
-
-/// Why a broker of a cluster changes nothing.
-const NO_LEASE: &str =
-    "NATS has not confirmed for some seconds that this is the active broker of the cluster";
 
 /// How long after a failed commit the next one is tried.
 const RETRY: Duration = Duration::from_secs(1);
@@ -318,7 +243,7 @@ impl CommitBuffer {
     }
 
     /// Notes how far the shard has read the stream of events.
-    fn came_to(&mut self, frontier: Frontier) {
+    pub(super) fn came_to(&mut self, frontier: Frontier) {
         if self.disk.is_some() {
             self.frontier = Some(frontier);
             self.put_off();
@@ -436,24 +361,6 @@ impl Sessions {
     fn stamp(&mut self) {
         self.date_batch();
         self.ledger.is_due = true;
-    }
-
-    /// Whether the effects of an event of the stream are in what this shard has.
-    pub(crate) fn has_had(&self, place: Option<Placed>) -> bool {
-        place.zip(self.next).is_some_and(|(place, next)| place.at < next)
-    }
-
-    /// Where the shard goes on reading the stream.
-    pub(crate) fn begin_at(&mut self, next: Option<StreamPlace>) {
-        self.next = next;
-    }
-
-    /// Notes that all effects of an event are in the batch, and those of all before it.
-    pub(crate) fn came_to(&mut self, place: Option<Placed>) {
-        if let Some(Placed { behind, .. }) = place {
-            self.next = Some(behind.next);
-            self.ledger.came_to(behind);
-        }
     }
 
     /// Says in the batch what the time is by what is believed: the next start holds the clock against it.

@@ -1,0 +1,92 @@
+//! How far shards have read the stream of events of a cluster.
+
+use super::{Restored, Sessions};
+use crate::model::event::{Frontier, Placed, StreamPlace};
+use crate::store::{Batch, StoredFrontier};
+
+impl Restored {
+    /// Takes for another number of shards, by which clients are dealt out otherwise, the least that any had read, and says what of it has to be
+    /// written before they begin: what some of them write alone says nothing of the others.
+    pub(crate) fn deal_frontiers(&mut self, count: usize) -> Option<Batch> {
+        let shards = u32::try_from(count).ok()?;
+        let frontier = self.frontiers.iter().map(|(_, stored)| stored.frontier).min()?;
+        if self.frontiers.iter().all(|(_, stored)| stored.shards == shards) {
+            return None;
+        }
+        tracing::warn!(
+            shards,
+            "the number of shards is another one: some events of the cluster may come twice"
+        );
+        self.frontiers = (0..shards).map(|shard| (shard, StoredFrontier { frontier, shards })).collect();
+        let mut batch = Batch::default();
+        batch.remove_frontiers();
+        self.frontiers.iter().for_each(|(shard, stored)| batch.put_frontier(*shard, stored));
+        Some(batch)
+    }
+
+    /// How far a shard had read the stream of events.
+    pub(crate) fn frontier_of(&self, shard: usize) -> Option<Frontier> {
+        let own = self.frontiers.iter().find(|(number, _)| *number as usize == shard);
+        own.map(|(_, stored)| stored.frontier)
+    }
+
+    /// How far all shards had read it; `None` where some shard has read nothing.
+    pub(crate) fn frontier(&self, count: usize) -> Option<Frontier> {
+        (0..count).map(|shard| self.frontier_of(shard)).min().flatten()
+    }
+}
+
+impl Sessions {
+    /// Whether the effects of an event of the stream are in what this shard has.
+    pub(crate) fn has_had(&self, place: Option<Placed>) -> bool {
+        place.zip(self.next).is_some_and(|(place, next)| place.at < next)
+    }
+
+    /// Where the shard goes on reading the stream.
+    pub(crate) fn begin_at(&mut self, next: Option<StreamPlace>) {
+        self.next = next;
+    }
+
+    /// Notes that all effects of an event are in the batch, and those of all before it.
+    pub(crate) fn came_to(&mut self, place: Option<Placed>) {
+        if let Some(Placed { behind, .. }) = place {
+            self.next = Some(behind.next);
+            self.ledger.came_to(behind);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn with_another_number_of_shards_all_read_on_from_the_least_place() {
+        let stored = |sequence, shards| {
+            let frontier = Placed::new(sequence, 7, 0, 1).behind;
+            StoredFrontier { frontier, shards }
+        };
+        let read = |restored: &Restored, count| {
+            let of = |shard| restored.frontier_of(shard).map(|frontier| frontier.sequence);
+            (
+                restored.frontier(count).map(|frontier| frontier.sequence),
+                (0..count).map(of).collect::<Vec<_>>(),
+            )
+        };
+        let mut restored = Restored::default();
+        assert!(restored.deal_frontiers(2).is_none(), "nothing was read");
+        assert_eq!(read(&restored, 2), (None, vec![None, None]));
+        restored.frontiers = vec![(0, stored(5, 2))];
+        assert_eq!(
+            read(&restored, 2),
+            (None, vec![Some(5), None]),
+            "nobody knows what the second one has read"
+        );
+        restored.frontiers.push((1, stored(3, 2)));
+        assert!(restored.deal_frontiers(2).is_none());
+        assert_eq!(read(&restored, 2), (Some(3), vec![Some(5), Some(3)]));
+        assert!(restored.deal_frontiers(3).is_some_and(|batch| !batch.is_empty()));
+        assert_eq!(read(&restored, 3), (Some(3), vec![Some(3); 3]));
+        assert!(restored.deal_frontiers(3).is_none());
+    }
+}
