@@ -5,7 +5,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use crate::model::clock;
-use crate::model::event::Published;
+use crate::model::event::{Origin, Published};
 use crate::model::tenant;
 
 /// One element of a record.
@@ -25,10 +25,29 @@ pub(crate) enum EntryKind<'a> {
     Event(Accepted<'a>),
     /// The live events of an id end, of these those that a confinement holds for.
     Revocation { id: &'a str, confinement: Option<&'a str> },
+    /// An event that a situation found.
+    Finding {
+        #[serde(borrow)]
+        accepted: Accepted<'a>,
+        #[serde(borrow)]
+        found: Found<'a>,
+    },
+}
+
+/// The situation that found an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Found<'a> {
+    /// Its client, its version and the number of the finding, as [`Origin`] has them.
+    pub(crate) client: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) number: u64,
+    /// Where readers who are confined otherwise get it without ids: the claim to which the situation is confined, if it is.
+    #[serde(borrow)]
+    pub(crate) veiled: Option<Option<&'a str>>,
 }
 
 /// An event that was accepted.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Accepted<'a> {
     /// When, in Unix milliseconds.
     pub(crate) received_ms: u64,
@@ -55,7 +74,15 @@ impl Entry<'_> {
             text: &text,
             life,
         };
-        Entry { number, kind: EntryKind::Event(accepted) }.bytes()
+        let kind = match &published.origin {
+            Some(Origin { client, version, number }) => {
+                let veiled = published.body.veil.as_ref().map(|veil| veil.confinement.as_deref());
+                let found = Found { client, version, number: *number, veiled };
+                EntryKind::Finding { accepted, found }
+            }
+            None => EntryKind::Event(accepted),
+        };
+        Entry { number, kind }.bytes()
     }
 
     pub(super) fn bytes(&self) -> Vec<u8> {
@@ -74,6 +101,10 @@ mod tests {
         let kinds = [
             EntryKind::Event(accepted),
             EntryKind::Revocation { id: "7", confinement: Some(r#"{"where":"kind = 'a'"}"#) },
+            EntryKind::Finding {
+                accepted,
+                found: Found { client: "$checks/a", version: "v", number: 5, veiled: Some(None) },
+            },
         ];
         for kind in kinds {
             let entry = Entry { number: 300, kind };

@@ -23,7 +23,7 @@ use crate::ingest::Confinement;
 use crate::model::completion::{Completion, CompletionGuard};
 use crate::model::error::ApiError;
 use crate::model::event::Published;
-pub(crate) use entry::Accepted;
+pub(crate) use entry::{Accepted, Found};
 use entry::{Entry, EntryKind};
 pub(crate) use reading::{Reader, Sink};
 

@@ -9,15 +9,15 @@ use cluster::log::{Attachable, Attachment as _, Bounds, Identity, Sent};
 use cluster::record::{Body, Record};
 use tokio_util::sync::CancellationToken;
 
-use super::entry::{Accepted, Entry, EntryKind};
+use super::entry::{Accepted, Entry, EntryKind, Found};
 use super::{Coming, EventStream, OwnEvent, Waiting};
 use crate::model::error::ApiError;
 use crate::model::event::{Frontier, Placed, Published};
 
 /// Where events come to.
 pub(crate) trait Sink: Send + Sync {
-    /// Reads an event that another broker accepted, or this one in an earlier life.
-    fn read(&self, accepted: &Accepted<'_>) -> Result<Published, ApiError>;
+    /// Reads an event that another broker accepted, or this one in an earlier life; with the situation that found it, if one did.
+    fn read(&self, accepted: &Accepted<'_>, found: Option<&Found<'_>>) -> Result<Published, ApiError>;
 
     /// Puts events before the engines, in their order; waits as long as there is no room.
     fn take(&self, events: &mut Vec<Coming>) -> impl Future<Output = Result<(), ApiError>> + Send;
@@ -180,24 +180,17 @@ impl<L: Attachable> Reader<L> {
             };
             let waiting = if is_own { self.stream.state().take(entry.number) } else { None };
             match (entry.kind, waiting) {
-                (EntryKind::Event(_), Some(Waiting::Event(own))) => {
+                (EntryKind::Event(_) | EntryKind::Finding { .. }, Some(Waiting::Event(own))) => {
                     let OwnEvent { event, pass, ticket } = *own;
                     events.push(Coming { event: event.placed(place), pass, receipt: None });
                     tickets.extend(ticket);
                 }
-                (EntryKind::Event(accepted), _) => match sink.read(&accepted) {
-                    Ok(event) => {
-                        events.push(Coming { event: event.placed(place), pass: None, receipt: None })
-                    }
-                    Err(error) => {
-                        tracing::error!(
-                            sequence,
-                            index,
-                            ?error,
-                            "an event of another broker cannot be read: it is left out"
-                        );
-                    }
-                },
+                (EntryKind::Event(accepted), _) => {
+                    events.extend(other(sink, &accepted, None, place));
+                }
+                (EntryKind::Finding { accepted, found }, _) => {
+                    events.extend(other(sink, &accepted, Some(&found), place));
+                }
                 (EntryKind::Revocation { id, confinement }, waiting) => {
                     put(sink, &mut events).await;
                     let done = revoke(sink, id, confinement, place).await;
@@ -210,6 +203,22 @@ impl<L: Attachable> Reader<L> {
         }
         put(sink, &mut events).await;
         tickets.into_iter().for_each(|ticket| ticket.settle(Ok(())));
+    }
+}
+
+/// An event of another broker.
+fn other(
+    sink: &impl Sink,
+    accepted: &Accepted<'_>,
+    found: Option<&Found<'_>>,
+    place: Placed,
+) -> Option<Coming> {
+    match sink.read(accepted, found) {
+        Ok(event) => Some(Coming { event: event.placed(place), pass: None, receipt: None }),
+        Err(error) => {
+            tracing::error!(?place, ?error, "an event of another broker cannot be read: it is left out");
+            None
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use super::path::{Permitted, unreadable};
 use super::{App, error};
 use crate::auth::Principal;
 use crate::model::error::ApiError;
-use crate::situations::{Kind, Owner};
+use crate::situations::{Kind, Owner, client_of};
 
 /// The situation of `/v1/{kind}/{name}/..`.
 pub(crate) struct SituationPath(String);
@@ -33,6 +33,23 @@ fn owner(principal: &Principal) -> Owner<'_> {
     Owner { behalf: principal.behalf() }
 }
 
+/// The owner of a situation that this broker serves.
+///
+/// # Errors
+/// Where another broker of the cluster serves it.
+fn owner_here<'a>(
+    kind: Kind,
+    app: &App,
+    principal: &'a Principal,
+    name: &str,
+) -> Result<Owner<'a>, ApiError> {
+    let owner = owner(principal);
+    if let Some(seen) = &app.cluster {
+        seen.homes().check(&client_of(kind, owner, name))?;
+    }
+    Ok(owner)
+}
+
 async fn put(
     kind: Kind,
     app: &App,
@@ -42,14 +59,9 @@ async fn put(
     body: Body,
 ) -> Result<Response, ApiError> {
     app.refuse_when_stopping()?;
-    if app.config.cluster.is_partitioned() {
-        let why =
-            "a cluster with several active brokers (cluster.partitions) has no checks, rules and groups yet";
-        return Err(ApiError::BadRequest(why.to_owned()));
-    }
+    let owner = owner_here(kind, app, principal, name)?;
     let body = body::document(app, headers, body, Bound::of_situation(app)).await?;
-    let (document, has_replaced) =
-        app.situations.put(kind, owner(principal), name, body::text(&body)?).await?;
+    let (document, has_replaced) = app.situations.put(kind, owner, name, body::text(&body)?).await?;
     let status = if has_replaced { StatusCode::OK } else { StatusCode::CREATED };
     Ok(error::json(status, document))
 }
@@ -73,7 +85,7 @@ macro_rules! calls {
 
             use super::super::path::Permitted;
             use super::super::{App, error};
-            use super::{SituationPath, array, owner};
+            use super::{SituationPath, array, owner, owner_here};
             use crate::model::error::ApiError;
             use crate::situations::Kind;
 
@@ -112,7 +124,8 @@ macro_rules! calls {
                 Permitted(principal): Permitted,
                 SituationPath(name): SituationPath,
             ) -> Result<Response, ApiError> {
-                let document = app.situations.get(Kind::$kind, owner(&principal), &name)?;
+                let owner = owner_here(Kind::$kind, &app, &principal, &name)?;
+                let document = app.situations.get(Kind::$kind, owner, &name)?;
                 Ok(error::json(StatusCode::OK, document))
             }
 
@@ -142,7 +155,8 @@ macro_rules! calls {
                 Permitted(principal): Permitted,
                 SituationPath(name): SituationPath,
             ) -> Result<Response, ApiError> {
-                Ok(array(&app.situations.findings(Kind::$kind, owner(&principal), &name)?))
+                let owner = owner_here(Kind::$kind, &app, &principal, &name)?;
+                Ok(array(&app.situations.findings(Kind::$kind, owner, &name)?))
             }
 
             /// Stops one until it is resumed.
@@ -159,7 +173,8 @@ macro_rules! calls {
                 Permitted(principal): Permitted,
                 SituationPath(name): SituationPath,
             ) -> Result<StatusCode, ApiError> {
-                app.situations.pause(Kind::$kind, owner(&principal), &name, true).await?;
+                let owner = owner_here(Kind::$kind, &app, &principal, &name)?;
+                app.situations.pause(Kind::$kind, owner, &name, true).await?;
                 Ok(StatusCode::NO_CONTENT)
             }
 
@@ -177,7 +192,8 @@ macro_rules! calls {
                 Permitted(principal): Permitted,
                 SituationPath(name): SituationPath,
             ) -> Result<StatusCode, ApiError> {
-                app.situations.pause(Kind::$kind, owner(&principal), &name, false).await?;
+                let owner = owner_here(Kind::$kind, &app, &principal, &name)?;
+                app.situations.pause(Kind::$kind, owner, &name, false).await?;
                 Ok(StatusCode::NO_CONTENT)
             }
 
@@ -196,7 +212,8 @@ macro_rules! calls {
                 SituationPath(name): SituationPath,
             ) -> Result<StatusCode, ApiError> {
                 app.refuse_when_stopping()?;
-                app.situations.delete(Kind::$kind, owner(&principal), &name).await?;
+                let owner = owner_here(Kind::$kind, &app, &principal, &name)?;
+                app.situations.delete(Kind::$kind, owner, &name).await?;
                 Ok(StatusCode::NO_CONTENT)
             }
         }
@@ -229,7 +246,8 @@ pub(crate) async fn why(
     Permitted(principal): Permitted,
     ObjectPath(name, object): ObjectPath,
 ) -> Result<Response, ApiError> {
-    let explained = app.situations.why(owner(&principal), &name, &object).await?;
+    let owner = owner_here(Kind::Groups, &app, &principal, &name)?;
+    let explained = app.situations.why(owner, &name, &object).await?;
     Ok(error::json(StatusCode::OK, serde_json::to_string(&explained).unwrap_or_default()))
 }
 

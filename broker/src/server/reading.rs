@@ -6,14 +6,15 @@ use std::time::Duration;
 use cluster::log::Attachable;
 use tokio_util::sync::CancellationToken;
 
-use crate::event_stream::{Accepted, Coming, Reader, Sink};
+use crate::event_stream::{Accepted, Coming, Found, Reader, Sink};
 use crate::http::App;
 use crate::ingest::Confinement;
 use crate::ingest::feature::FeatureReader;
 use crate::ledger::Ownership;
 use crate::model::clock;
 use crate::model::error::ApiError;
-use crate::model::event::{Placed, Published};
+use crate::model::event::{Origin, Placed, Published};
+use crate::situations;
 
 /// The engines of a broker.
 struct Engines {
@@ -42,10 +43,16 @@ pub(super) fn read<L: Attachable + Send + Sync + 'static>(
 }
 
 impl Sink for Engines {
-    fn read(&self, accepted: &Accepted<'_>) -> Result<Published, ApiError> {
+    fn read(&self, accepted: &Accepted<'_>, found: Option<&Found<'_>>) -> Result<Published, ApiError> {
         let Accepted { received_ms, tenant, text, life } = *accepted;
         let life = life.map(|(object, id, ttl_ms)| (object, id, Duration::from_millis(ttl_ms)));
-        self.app.features.accepted_elsewhere(&self.lenient, tenant, text, received_ms, life)
+        let mut event =
+            self.app.features.accepted_elsewhere(&self.lenient, tenant, text, received_ms, life)?;
+        let Some(Found { client, version, number, veiled }) = found else { return Ok(event) };
+        if let Some(confinement) = veiled {
+            situations::veil(&mut event, *confinement);
+        }
+        Ok(event.derived(Origin { client: (*client).into(), version: (*version).into(), number: *number }))
     }
 
     async fn take(&self, events: &mut Vec<Coming>) -> Result<(), ApiError> {

@@ -133,7 +133,7 @@ impl Recovery {
         shared.wayfinder = streets.as_ref().map(|streets| Wayfinder::new(Arc::clone(streets)));
         let mut restored =
             Restored::read(recovered, config, &features, streets.as_deref(), shared.metrics.started)?;
-        let situations = std::mem::take(&mut restored.situations);
+        let mut situations = std::mem::take(&mut restored.situations);
         let routed = std::mem::take(&mut restored.routed);
         if let (Some(store), Some(frontiers)) = (&store, restored.deal_frontiers(engines.count())) {
             store.commit(&frontiers)?;
@@ -156,7 +156,6 @@ impl Recovery {
             (check_engines, base_map, streets, ownership.as_ref().map(|owned| Arc::clone(&owned.seen))),
             ending,
         );
-        app.situations.restore(situations);
         let mut streaming = Vec::new();
         if let (Some(stream), Some(events), Some(ownership)) = (stream, events, &ownership) {
             self.note(CATCHING_UP, 0, 0);
@@ -173,8 +172,14 @@ impl Recovery {
                     () = ownership.lost.cancelled() => {}
                     () = shutdown.cancelled() => {}
                 }
+                // What they found was appended by the broker before this one.
+                for situation in &mut situations {
+                    let read = app.shards.findings_read(&situation.client, &situation.version).await;
+                    (situation.told, situation.told_by_any) = read.unwrap_or_default();
+                }
             });
         }
+        app.situations.restore(situations);
         let watching = Arc::clone(&app);
         app.tasks.spawn(async move {
             for tenant in routed {

@@ -53,11 +53,16 @@ impl Sessions {
 
     /// Deals the `index`-th event of the batch out: once to each client, with all subscriptions that it satisfies.
     pub(crate) fn deliver(&mut self, index: usize, published: &Arc<Published>) {
-        let dealt = published.origin.as_ref().map_or(Dealt::Nowhere, |origin| self.dealt(origin));
+        if self.has_had_finding(published) {
+            return;
+        }
+        // What a stream brings, every shard has from there, once.
+        let origin = published.origin.as_ref().filter(|_| published.place.is_none());
+        let dealt = origin.map_or(Dealt::Nowhere, |origin| self.dealt(origin));
         if dealt == Dealt::Here {
             return;
         }
-        if let Some(origin) = &published.origin {
+        if let Some(origin) = origin {
             self.record_origin(origin);
         }
         match &published.live {

@@ -1,4 +1,4 @@
-//! Situations on disk: how far each shard has dealt their findings out, and what they know.
+//! Situations on disk: how far each shard has dealt their findings out, where no stream brings them, and what they know.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,8 +1,11 @@
 //! How far shards have read the stream of events of a cluster.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::{Restored, Sessions};
-use crate::model::event::{Frontier, Placed, StreamPlace};
-use crate::store::{Batch, StoredFrontier};
+use crate::model::event::{Frontier, Origin, Placed, Published, StreamPlace};
+use crate::store::{Batch, StoredFinding, StoredFrontier};
 
 impl Restored {
     /// Takes for another number of shards, by which clients are dealt out otherwise, the least that any had read, and says what of it has to be
@@ -21,7 +24,27 @@ impl Restored {
         let mut batch = Batch::default();
         batch.remove_frontiers();
         self.frontiers.iter().for_each(|(shard, stored)| batch.put_frontier(*shard, stored));
+        let mut least = HashMap::<_, StoredFinding>::new();
+        for (_, client, finding) in self.findings_read.drain(..) {
+            let known = least.entry(client).or_insert_with(|| finding.clone());
+            if finding.number < known.number {
+                *known = finding;
+            }
+        }
+        batch.remove_findings();
+        for (client, finding) in least {
+            for shard in 0..shards {
+                batch.put_finding(shard, &client, &finding);
+                self.findings_read.push((shard, Arc::clone(&client), finding.clone()));
+            }
+        }
         Some(batch)
+    }
+
+    /// The last finding of each situation that the stream had brought to a shard, by the situation's client.
+    pub(crate) fn findings_of(&self, shard: usize) -> HashMap<Arc<str>, StoredFinding> {
+        let own = self.findings_read.iter().filter(|(number, ..)| *number as usize == shard);
+        own.map(|(_, client, finding)| (Arc::clone(client), finding.clone())).collect()
     }
 
     /// How far a shard had read the stream of events.
@@ -42,9 +65,33 @@ impl Sessions {
         place.zip(self.next).is_some_and(|(place, next)| place.at < next)
     }
 
-    /// Where the shard goes on reading the stream.
-    pub(crate) fn begin_at(&mut self, next: Option<StreamPlace>) {
+    /// Where the shard goes on reading the stream, and the findings that it has had.
+    pub(crate) fn begin_at(&mut self, next: Option<StreamPlace>, had: HashMap<Arc<str>, StoredFinding>) {
         self.next = next;
+        self.findings_read = had;
+    }
+
+    /// Whether the stream has brought a finding before. A situation whose broker died, or did not hear that its finding was appended, appends
+    /// it again, under the same number and behind all those before it.
+    pub(super) fn has_had_finding(&mut self, published: &Published) -> bool {
+        let (Some(_), Some(Origin { client, version, number })) = (published.place, &published.origin) else {
+            return false;
+        };
+        if self.finding_read(client, version) >= *number {
+            return true;
+        }
+        let finding = StoredFinding { version: Arc::clone(version), number: *number };
+        if let Some(batch) = self.ledger.record() {
+            batch.put_finding(u32::try_from(self.shard).unwrap_or(u32::MAX), client, &finding);
+        }
+        self.findings_read.insert(Arc::clone(client), finding);
+        false
+    }
+
+    /// The number of the last finding of a version of a situation that the stream has brought; 0 before the first.
+    pub(crate) fn finding_read(&self, client: &str, version: &str) -> u64 {
+        let known = self.findings_read.get(client).filter(|known| *known.version == *version);
+        known.map_or(0, |known| known.number)
     }
 
     /// Notes that all effects of an event are in the batch, and those of all before it.

@@ -58,7 +58,7 @@ use crate::outbox::{Bounds, DeliveryLog, KeptBounds, KeptTotal, Outbox};
 use crate::privacy::Rounding;
 use crate::push::{Push, Subscribed};
 use crate::routing::Wayfinder;
-use crate::store::StoredSession;
+use crate::store::{StoredFinding, StoredSession};
 use crate::telemetry::Telemetry;
 use activity::{Activity, Evaluations};
 use allowance::{Allowance, Taken};
@@ -145,6 +145,8 @@ pub(crate) struct Sessions {
     next: Option<StreamPlace>,
     /// Names this shard among all.
     place: Box<str>,
+    /// The last finding of each situation that the stream has brought, by the situation's client.
+    findings_read: HashMap<Arc<str>, StoredFinding>,
     /// How far another run had got with the findings of each situation, by its version, until this run is past that.
     dealt: HashMap<Arc<str>, findings::LastDealt>,
     /// Work that another run of the broker did not come to the end of.
@@ -461,6 +463,7 @@ impl Sessions {
             writes_live: index == 0 && disk.is_some(),
             next: None,
             place: findings::place(index, shards_count),
+            findings_read: HashMap::new(),
             dealt: HashMap::new(),
             unfinished: Unfinished::default(),
             ledger: CommitBuffer::new(disk, delay, health, dropped_lives),

@@ -27,8 +27,8 @@ use crate::outbox::Keep;
 use crate::push::PushSubscription;
 use crate::routing::Streets;
 use crate::store::{
-    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredDecisions, StoredFrontier,
-    StoredPosition, StoredSession, StoredStanding, StoredState,
+    Recovered, RecoveredBody, RecoveredClient, RecoveredMatch, StoredDecisions, StoredFinding,
+    StoredFrontier, StoredPosition, StoredSession, StoredStanding, StoredState,
 };
 
 /// The data that were found on disk, read and checked.
@@ -47,6 +47,8 @@ pub(crate) struct Restored {
     pub(crate) dealing: Option<u64>,
     /// How far each shard had read the stream of events.
     pub(crate) frontiers: Vec<(u32, StoredFrontier)>,
+    /// The last finding of each situation that it brought, by the shard and the situation's client.
+    pub(crate) findings_read: Vec<(u32, Arc<str>, StoredFinding)>,
     /// The tenants of clients that have areas along routes.
     pub(crate) routed: BTreeSet<Box<str>>,
 }
@@ -199,6 +201,7 @@ impl Restored {
             timeline: Some(timeline),
             dealing: Some(recovered.dealing),
             frontiers: recovered.frontiers,
+            findings_read: recovered.findings,
             routed,
         })
     }

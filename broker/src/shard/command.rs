@@ -113,6 +113,8 @@ pub(crate) enum Command {
         payer: Arc<str>,
         reply: oneshot::Sender<Result<wire::Explanation, ApiError>>,
     },
+    /// Give the number of the last finding of a version of a situation that the stream of events has brought.
+    FindingRead { client: Arc<str>, version: Arc<str>, reply: oneshot::Sender<u64> },
     /// Give the footprint of the engine.
     Footprint { payer: Arc<str>, reply: oneshot::Sender<Footprint> },
     /// The clients behind a place in the order of their listing, `limit` at most.
@@ -201,6 +203,7 @@ impl Command {
             | Self::Revoke { .. }
             | Self::Remembered { .. }
             | Self::Deliveries { .. }
+            | Self::FindingRead { .. }
             | Self::Footprint { .. }
             | Self::ListClients { .. }
             | Self::Query { .. }
@@ -250,6 +253,7 @@ impl Command {
             | Self::Detach { .. }
             | Self::Remembered { .. }
             | Self::Deliveries { .. }
+            | Self::FindingRead { .. }
             | Self::Footprint { .. }
             | Self::ListClients { .. }
             | Self::RoutesFound(_)

@@ -150,8 +150,9 @@ impl Shards {
         hash: Dealing,
     ) -> (Self, Vec<(Shard, Receiver)>) {
         let count = engines.count();
-        let wanted: Vec<_> =
-            (0..count).map(|shard| restored.frontier_of(shard).map(|frontier| frontier.next)).collect();
+        let read_of =
+            |shard| (restored.frontier_of(shard).map(|read| read.next), restored.findings_of(shard));
+        let mut read: Vec<_> = (0..count).map(read_of).collect();
         let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
         for client in restored.clients {
             dealt[index_of(&hash, &client.name, count)].push(client);
@@ -167,7 +168,8 @@ impl Shards {
             has_store |= disk.is_some();
             let seed = hash.hash_one(index);
             let mut sessions = Sessions::new(engine, config, shared, disk, index, seed);
-            sessions.begin_at(wanted[index]);
+            let (next, had) = std::mem::take(&mut read[index]);
+            sessions.begin_at(next, had);
             let clients = std::mem::take(&mut dealt[index]);
             sessions.restore(clients, &restored.live, &restored.findings, restored.timeline);
             let load = Arc::new(Load::new(shared.metrics.started));
@@ -451,6 +453,21 @@ impl Shards {
     /// Whether all of them have ended.
     pub(crate) fn ended(&self) -> bool {
         self.senders.iter().all(Sender::is_closed)
+    }
+
+    /// The numbers of the last findings of a version of a situation that the stream of events has brought to all shards, and to some shard.
+    pub(crate) async fn findings_read(
+        &self,
+        client: &Arc<str>,
+        version: &Arc<str>,
+    ) -> Result<(u64, u64), ApiError> {
+        let ask = |reply| {
+            let (client, version) = (Arc::clone(client), Arc::clone(version));
+            Command::FindingRead { client, version, reply }
+        };
+        let read = self.ask_all(ask).await?;
+        let (least, greatest) = (read.iter().min(), read.iter().max());
+        Ok((least.copied().unwrap_or(0), greatest.copied().unwrap_or(0)))
     }
 
     /// The sum of the footprints of all engines.

@@ -434,6 +434,10 @@ impl Shard {
                 drop(reply.send(sessions.explain(&client, *question, to_itself)));
                 sessions.paid_by(Payer::Name(payer));
             }
+            Command::FindingRead { client, version, reply } => {
+                // The broker that asked may be stopping.
+                let _ = reply.send(sessions.finding_read(&client, &version));
+            }
             Command::Footprint { payer, reply } => {
                 // The client that asked may be gone.
                 let _ = reply.send(sessions.footprint());

@@ -24,6 +24,11 @@ const JUDGED_MS: i64 = 60_000;
 /// Reads a document.
 pub(super) fn read(host: &Host, name: &str, text: &str) -> Result<Plan, ApiError> {
     let ReadCheck { document, filters, on_violation, text } = read_document(&host.subscriptions, text)?;
+    if on_violation != OnViolation::Tell && host.config.cluster.is_partitioned() {
+        let why = "in a cluster with several active brokers (cluster.partitions) checks can tell, and neither mark nor drop: \
+                   the broker that takes an event is not the one that has the check's sets";
+        return Err(ApiError::invalid("/on_violation", why.to_owned()));
+    }
     let check = Check::new(World::from(host.config.server.world), &document);
     let check = Arc::new(check.map_err(|error| ApiError::invalid(error.pointer, error.fault.to_string()))?);
     let longest_s = document.contexts.iter().map(|context| context.for_s).fold(0.0, f64::max);

@@ -43,7 +43,7 @@ use crate::model::tenant;
 use crate::sessions::RestoredSituation;
 use crate::shard::{Command, Shards};
 use figures::Figures;
-pub(crate) use finding::Finding;
+pub(crate) use finding::{Finding, veil};
 use gate::Gates;
 pub(crate) use gate::{GatePlan, Held, Judged, Verdict};
 pub(crate) use logic::{Decided, Input, Logic, Parts, Plan, Standing};
@@ -359,7 +359,7 @@ impl Situations {
             self.check_room(owner)?;
         }
         let situation = Situation {
-            client: tenant::inside(&key.tenant, &client_of(kind, name)).into(),
+            client: client_of(kind, owner, name).into(),
             key,
             version: format!("{:016x}", rand::random::<u64>()).into(),
             tenant: owner.behalf.tenant.map(Arc::from),
@@ -489,11 +489,11 @@ impl Situations {
 
     fn check_name(&self, kind: Kind, name: &str) -> Result<(), ApiError> {
         let limit = self.stage.host.config.limits.client_name_bytes;
-        let bytes = client_of(kind, name).len();
+        let bytes = shown_client(kind, name).len();
         if name.is_empty() || bytes > limit || name.chars().any(char::is_control) {
             let detail = format!(
                 "a name has 1 to {} bytes (limits.client_name_bytes) without control characters",
-                limit.saturating_sub(client_of(kind, "").len())
+                limit.saturating_sub(shown_client(kind, "").len())
             );
             return Err(ApiError::BadRequest(detail));
         }
@@ -531,8 +531,13 @@ impl Situations {
     }
 }
 
+/// Name of the client of a situation, by its name inside.
+pub(crate) fn client_of(kind: Kind, owner: Owner<'_>, name: &str) -> String {
+    tenant::inside(owner.behalf.tenant_name(), &shown_client(kind, name)).into()
+}
+
 /// Name of the client of a situation, as it would be shown.
-fn client_of(kind: Kind, name: &str) -> String {
+fn shown_client(kind: Kind, name: &str) -> String {
     format!("{}{}/{name}", tenant::OWN, kind.name())
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Finding;
-use super::finding::without_ids;
+use super::finding::veil;
 use super::runner::{RETRY, Work};
 use crate::ingest::Confinement;
 use crate::model::completion::Completion;
@@ -142,20 +142,14 @@ impl Work {
         let text = finding.event(by, &self.situation.version, number);
         let published = self.stage.host.features.parse_own(self.situation.behalf(), &text);
         let mut published = published.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
-        self.veil(&mut published);
+        // Without tokens nobody is confined.
+        if self.stage.host.config.wants_tokens() {
+            veil(&mut published, self.situation.confinement.as_deref().map(Confinement::text));
+        }
         Ok(published.derived(Origin {
             client: Arc::clone(&self.situation.client),
             version: Arc::clone(&self.situation.version),
             number,
         }))
-    }
-
-    /// Keeps ids of the events that it follows from to readers who may see them. Without tokens nobody is confined.
-    fn veil(&self, published: &mut Published) {
-        if self.stage.host.config.wants_tokens()
-            && let Some(text) = without_ids(&published.body.text)
-        {
-            published.veil(self.situation.confinement.as_deref().map(Confinement::text), text.into());
-        }
     }
 }

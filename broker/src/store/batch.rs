@@ -9,8 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use super::keys::{self, Table};
 use super::records::{
-    BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredDecisions, StoredFrontier,
-    StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, seal,
+    BETWEEN_NAMES, BodyRecord, LiveRecord, Matched, StandingRecord, StoredDecisions, StoredFinding,
+    StoredFrontier, StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding,
+    StoredState, seal,
 };
 use crate::model::delivery::SubscriptionIds;
 use crate::model::record::{BodyId, StoredBody};
@@ -211,6 +212,17 @@ impl Batch {
     /// How far a shard has read the stream of events; the last one wins.
     pub(crate) fn put_frontier(&mut self, shard: u32, frontier: &StoredFrontier) {
         self.put(Table::Frontiers, &shard.to_be_bytes(), frontier);
+    }
+
+    /// The last finding of a situation that the stream of events has brought to a shard; the last one wins.
+    pub(crate) fn put_finding(&mut self, shard: u32, client: &str, finding: &StoredFinding) {
+        self.put(Table::Findings, &keys::finding(shard, client), finding);
+    }
+
+    /// What is stored of findings is that of another number of shards.
+    pub(crate) fn remove_findings(&mut self) {
+        let (from, to) = (0_u32.to_be_bytes(), u32::MAX.to_be_bytes());
+        self.push(&Op::RemoveRange { table: Table::Findings as u8, from: Bytes(&from), to: Bytes(&to) });
     }
 
     /// Nobody knows any more how far the stream of events was read.

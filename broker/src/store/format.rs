@@ -147,7 +147,7 @@ impl Meta {
     }
 }
 
-/// Makes a file of the version before one of this version, and adds the table of frontiers, which this version has for clusters alone.
+/// Makes a file of the version before one of this version, and adds the tables that this version has for clusters alone.
 pub(super) fn upgrade(database: &Database, path: &Path) -> Result<(), StoreError> {
     let is_older = || {
         let txn = database.begin_read()?;
@@ -157,16 +157,19 @@ pub(super) fn upgrade(database: &Database, path: &Path) -> Result<(), StoreError
         let meta = txn.open_table(META)?;
         Ok(meta.get("format")?.is_some_and(|format| format.value() == FORMAT_BEFORE))
     };
-    let lacks_frontiers = || {
+    let of_clusters = [Table::Frontiers, Table::Findings];
+    let lacks_some = || {
         let txn = database.begin_read()?;
-        let mut tables = txn.list_tables()?.peekable();
-        let is_new = tables.peek().is_none();
-        Ok::<_, redb::Error>(!is_new && tables.all(|table| table.name() != Table::Frontiers.name()))
+        let there: Vec<_> = txn.list_tables()?.map(|table| table.name().to_owned()).collect();
+        let is_there = |table: &Table| there.iter().any(|name| *name == table.name());
+        Ok::<_, redb::Error>(!there.is_empty() && !of_clusters.iter().all(is_there))
     };
-    if lacks_frontiers().map_err(|error| StoreError::of("read", path, error))? {
+    if lacks_some().map_err(|error| StoreError::of("read", path, error))? {
         let add = || {
             let txn = begin(database)?;
-            txn.open_table(Table::Frontiers.rows())?;
+            for table in of_clusters {
+                txn.open_table(table.rows())?;
+            }
             Ok::<_, redb::Error>(txn.commit()?)
         };
         add().map_err(|error| StoreError::of("write", path, error))?;

@@ -14,8 +14,8 @@ use super::records::{self, BodyRecord, LiveRecord, MatchRecord, Matched, Standin
 use super::recovery::Contents;
 use super::tail::{self, NumberedRow};
 use super::{
-    Batch, Recovered, StoreError, StoredDecisions, StoredFrontier, StoredLive, StoredMatch, StoredPosition,
-    StoredPush, StoredSession, StoredStanding, StoredState, kept,
+    Batch, Recovered, StoreError, StoredDecisions, StoredFinding, StoredFrontier, StoredLive, StoredMatch,
+    StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, kept,
 };
 use crate::model::delivery::{SubscriptionIds, Transition};
 use crate::sessions::Disk as _;
@@ -47,6 +47,7 @@ pub fn store_record(data: &[u8]) {
         Table::Bodies => check_record::<BodyRecord<'_>>(table, key, &value, &mut written),
         Table::Wipe => check_record::<()>(table, key, &value, &mut written),
         Table::Frontiers => check_record::<StoredFrontier>(table, key, &value, &mut written),
+        Table::Findings => check_record::<StoredFinding>(table, key, &value, &mut written),
         Table::Push => check_record::<StoredPush>(table, key, &value, &mut written),
         Table::States => {
             if keys::split(key).is_some_and(|(_, rest)| keys::of_decisions(rest).is_some()) {

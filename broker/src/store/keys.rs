@@ -31,10 +31,12 @@ pub(super) enum Table {
     States = 9,
     /// shard -> how far it has read the stream of events
     Frontiers = 10,
+    /// shard, client of a situation -> the last finding that the stream of events has brought
+    Findings = 11,
 }
 
 impl Table {
-    pub(super) const ALL: [Self; 11] = [
+    pub(super) const ALL: [Self; 12] = [
         Self::Subscriptions,
         Self::Positions,
         Self::Sessions,
@@ -46,6 +48,7 @@ impl Table {
         Self::Push,
         Self::States,
         Self::Frontiers,
+        Self::Findings,
     ];
     /// Tables whose keys begin with a client's name. The table of kept matches, which has changes of its own, is not among
     /// them.
@@ -73,6 +76,7 @@ impl Table {
             Self::Push => "push",
             Self::States => "states",
             Self::Frontiers => "frontiers",
+            Self::Findings => "findings",
         }
     }
 }
@@ -97,6 +101,17 @@ pub(super) fn within(client: &str, name: &[u8]) -> Vec<u8> {
 /// The shard in the key of a frontier.
 pub(super) fn shard_of(key: &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(key.try_into().ok()?))
+}
+
+/// Key of the last finding that a shard has had of a situation, by the situation's client.
+pub(super) fn finding(shard: u32, client: &str) -> Vec<u8> {
+    [&shard.to_be_bytes(), client.as_bytes()].concat()
+}
+
+/// The shard and the client in such a key.
+pub(super) fn of_finding(key: &[u8]) -> Option<(u32, &str)> {
+    let (shard, client) = key.split_first_chunk()?;
+    Some((u32::from_be_bytes(*shard), std::str::from_utf8(client).ok()?))
 }
 
 /// Key of what a situation did with deliveries that may come again.

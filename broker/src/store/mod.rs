@@ -82,8 +82,8 @@ pub(crate) use error::StoreError;
 pub(crate) use figures::Figures;
 pub(crate) use headroom::{Accepted, Shortage};
 pub(crate) use records::{
-    Decision, StoredDecisions, StoredFrontier, StoredLive, StoredMatch, StoredPosition, StoredPush,
-    StoredSession, StoredStanding, StoredState,
+    Decision, StoredDecisions, StoredFinding, StoredFrontier, StoredLive, StoredMatch, StoredPosition,
+    StoredPush, StoredSession, StoredStanding, StoredState,
 };
 pub(crate) use recovery::{Recovered, RecoveredBody, RecoveredClient, RecoveredMatch};
 pub(crate) use replica::Replica;

@@ -45,6 +45,14 @@ pub(crate) struct StoredFrontier {
     pub(crate) shards: u32,
 }
 
+/// A finding of a situation, by which later ones are told from those that came before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredFinding {
+    /// The version of the situation's document.
+    pub(crate) version: Arc<str>,
+    pub(crate) number: u64,
+}
+
 /// A client's push subscription.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredPush {

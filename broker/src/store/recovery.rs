@@ -14,8 +14,8 @@ use super::format::{LOG, LogRow, Meta};
 use super::kept::read_row;
 use super::keys::{self, NO_KEY, Table};
 use super::records::{
-    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredDecisions, StoredFrontier, StoredLive,
-    StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, unseal,
+    BodyRecord, LiveRecord, MatchRecord, StandingRecord, StoredDecisions, StoredFinding, StoredFrontier,
+    StoredLive, StoredMatch, StoredPosition, StoredPush, StoredSession, StoredStanding, StoredState, unseal,
 };
 use super::window::{Changes, Point, Window};
 use crate::model::delivery::SubscriptionIds;
@@ -35,6 +35,8 @@ pub(crate) struct Recovered {
     pub(crate) dealing: u64,
     /// How far each shard has read the stream of events of the cluster.
     pub(crate) frontiers: Vec<(u32, StoredFrontier)>,
+    /// The last finding of each situation that it brought, by the shard and the situation's client.
+    pub(crate) findings: Vec<(u32, Arc<str>, StoredFinding)>,
     /// Whether something of a deleted client is still in the file.
     pub(super) owes_wipe: bool,
 }
@@ -99,6 +101,7 @@ pub(super) struct Contents {
     latest_ms: Option<u64>,
     dealing: u64,
     frontiers: Vec<(u32, StoredFrontier)>,
+    findings: Vec<(u32, Arc<str>, StoredFinding)>,
     owes_wipe: bool,
     ids: HashMap<Arc<str>, usize, foldhash::fast::RandomState>,
     /// Names of the last kept match, as they are written and as they were read.
@@ -349,6 +352,10 @@ impl Contents {
                 let shard = keys::shard_of(key).ok_or(NO_KEY)?;
                 self.frontiers.push((shard, unseal(table, key, value)?));
             }
+            Table::Findings => {
+                let (shard, client) = keys::of_finding(key).ok_or(NO_KEY)?;
+                self.findings.push((shard, client.into(), unseal(table, key, value)?));
+            }
             Table::Wipe => {
                 unseal::<()>(table, key, value)?;
                 self.owes_wipe = true;
@@ -414,7 +421,7 @@ impl Contents {
     /// The newest of the live events of an object is live. Older ones are nothing special: the record of one goes when the
     /// last shard has let go of it, some time after the newer one's was put.
     pub(super) fn recover(self, dropped: &Arc<Dropped>) -> (Recovered, Cleanup) {
-        let Self { clients, live, bodies, latest_ms, dealing, frontiers, owes_wipe, .. } = self;
+        let Self { clients, live, bodies, latest_ms, dealing, frontiers, findings, owes_wipe, .. } = self;
         let handle = |(id, (text, received_ms))| {
             let stored = StoredBody::new(id, true, dropped);
             (id, RecoveredBody { text, received_ms, stored })
@@ -446,7 +453,7 @@ impl Contents {
         live.sort_unstable_by_key(|one| one.live.sequence);
         overtaken.sort_unstable_by_key(|one| one.live.sequence);
         let clients = clients.into_iter().map(|client| client.recover(&bodies, &mut cleanup)).collect();
-        (Recovered { clients, live, overtaken, latest_ms, dealing, frontiers, owes_wipe }, cleanup)
+        (Recovered { clients, live, overtaken, latest_ms, dealing, frontiers, findings, owes_wipe }, cleanup)
     }
 }
 
@@ -534,7 +541,8 @@ fn say(table: Table, key: &[u8], what: &str) -> String {
         | Table::Wipe
         | Table::Push
         | Table::States
-        | Table::Frontiers => {
+        | Table::Frontiers
+        | Table::Findings => {
             format!("{:?}", String::from_utf8_lossy(key))
         }
     };
@@ -554,6 +562,7 @@ pub(super) fn body_of(table: Table, key: &[u8], value: &[u8]) -> Result<Option<u
         | Table::Wipe
         | Table::Push
         | Table::States
-        | Table::Frontiers => Ok(None),
+        | Table::Frontiers
+        | Table::Findings => Ok(None),
     }
 }

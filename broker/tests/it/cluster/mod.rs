@@ -4,6 +4,7 @@ mod partitions;
 mod power_loss;
 mod several_active;
 mod sites;
+mod situations;
 mod stops;
 
 use std::collections::BTreeSet;

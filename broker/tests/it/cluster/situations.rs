@@ -1,0 +1,184 @@
+//! Checks, rules and groups in a cluster with several active brokers: each is served by the broker of its partition.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::several_active::{Member, PLACE, flood, follows, two};
+use super::{folder, kills, publish, ready, run};
+use crate::harness::{Ws, eventually, feature};
+use crate::nats::Servers;
+
+/// A rule set that numbers the events of a kind from 1 on.
+fn counting() -> Value {
+    json!({
+        "facts": {"add": {"where": "kind = 'kept'", "args": ["@id"]}},
+        "program": "add(I), total(T) <=> U is T + 1, total(U), counted(U, I).\nadd(I) <=> total(1), counted(1, I).",
+        "publish": {"counted": {"properties": {"type": "counted", "count": "{0}", "id": "{1}"}}},
+    })
+}
+
+/// Puts a document under a name of which a broker says that it has the partition, and returns the name. The other one sends the call there.
+async fn put(there: &Member, other: &Member, kind: &str, document: &Value) -> String {
+    for number in 0..64 {
+        let name = format!("{kind}{number}");
+        let path = format!("/v1/{kind}/{name}");
+        let answer = there.program.http().put(&path, document).await;
+        if answer.status == 201 {
+            let sent = other.program.http().put(&path, document).await;
+            assert_eq!((sent.status, &sent.json()["type"]), (307, &json!("urn:nearcast:problem:elsewhere")));
+            assert_eq!(sent.headers["location"], format!("{}{path}", there.url));
+            for of in ["", "/findings", "/pause", "/resume"] {
+                let method = if of.is_empty() || of == "/findings" { "GET" } else { "POST" };
+                let sent =
+                    other.program.http().attempt(method, &format!("{path}{of}"), None, String::new()).await;
+                assert_eq!(sent.expect("it answers").status, 307, "{of}");
+            }
+            return name;
+        }
+        assert_eq!(answer.status, 307, "{}", answer.text());
+    }
+    panic!("of 64 names none is in partition {}", there.partition);
+}
+
+/// A durable subscription of a client to findings, and what came of them.
+struct Listener {
+    client: String,
+    epoch: String,
+    /// The ids of the events that were counted, in the order of their numbers.
+    counted: Vec<String>,
+}
+
+impl Listener {
+    async fn begin(there: &Member, client: &str) -> Self {
+        let subscription = json!({"filters": [{"where": "type = 'counted'"}], "durable": true});
+        let path = format!("/v1/clients/{client}/subscriptions/counted");
+        there.program.http().put(&path, &subscription).await.expect(201);
+        let epoch = Ws::connect(there.program.address(), client).await.ready["epoch"].clone();
+        let epoch = epoch.as_str().expect("a text").to_owned();
+        Self { client: client.to_owned(), epoch, counted: Vec::new() }
+    }
+
+    /// Reads until the finding about an event has come: all numbers come, each once, in their order.
+    async fn read_to(&mut self, there: &Member, id: &str) {
+        let offset = self.counted.len() as u64;
+        let mut socket = Ws::resume(there.program.address(), &self.client, &self.epoch, offset).await;
+        assert_eq!(socket.ready["epoch"], *self.epoch, "{}", socket.ready);
+        while self.counted.last().is_none_or(|last| last != id) {
+            let frame = socket.event().await;
+            let properties = &frame["event"]["properties"];
+            let next = self.counted.len() as u64 + 1;
+            assert_eq!((&frame["offset"], &properties["count"]), (&json!(next), &json!(next)), "{frame}");
+            self.counted.push(properties["id"].as_str().expect("an id").to_owned());
+        }
+    }
+}
+
+/// The broker of a rule set is killed while many events are on their way, and that of a listener: each accepted event is counted once, and
+/// the listeners of both partitions get each finding once.
+#[test]
+fn a_rule_set_goes_on_at_its_standby_and_each_finding_comes_once() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start(nats.path(), 3, "always");
+        let [mut first, mut active] = two(&servers).await;
+        let clients = first.clients().await;
+        let name = put(&active, &first, "rules", &counting()).await;
+        let mut listeners =
+            [Listener::begin(&first, &clients[0]).await, Listener::begin(&active, &clients[1]).await];
+        let mut standby = Member::start(&servers, 2).await;
+        let (mut next, mut acknowledged) = (0, BTreeSet::new());
+        for round in 0..kills(10) {
+            follows(&standby).await;
+            let stop = CancellationToken::new();
+            let flood = tokio::spawn(flood(first.program.http(), next, stop.clone()));
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            active.program.signal("KILL");
+            active.program.exit_status().await;
+            ready(&mut standby.program).await;
+            stop.cancel();
+            let (taken, behind) = flood.await.expect("no panic");
+            acknowledged.extend(taken.into_iter().map(|number| format!("e{number}")));
+            next = behind;
+            active = std::mem::replace(&mut standby, Member::start(&servers, 2).await);
+            // The listener's broker has to know, too, which findings it has had.
+            let Member { data, program, .. } = first;
+            program.kill();
+            first = Member::start_in(&servers, 1, data).await;
+            ready(&mut first.program).await;
+            let last = format!("last{round}");
+            let event = feature(&last, PLACE, json!({"kind": "kept"}));
+            eventually("it is taken", async || publish(&first.program.http(), &event).await.then_some(()))
+                .await;
+            listeners[0].read_to(&first, &last).await;
+            listeners[1].read_to(&active, &last).await;
+        }
+        assert_eq!(listeners[0].counted, listeners[1].counted);
+        let counted: BTreeSet<_> = listeners[0].counted.iter().cloned().collect();
+        assert_eq!(counted.len(), listeners[0].counted.len(), "an event was counted twice");
+        let missed: Vec<_> = acknowledged.difference(&counted).collect();
+        assert!(missed.is_empty(), "{} of {} were not counted", missed.len(), acknowledged.len());
+        println!("{} acknowledged, {} counted at both, none twice", acknowledged.len(), counted.len());
+        let activity = active.program.http().get(&format!("/v1/rules/{name}")).await.json();
+        assert_eq!(activity["activity"]["restarts"], 0, "{activity}");
+        standby.program.finish().await;
+        active.program.finish().await;
+        first.program.finish().await;
+    });
+}
+
+/// A check and a group definition see what comes in at any broker, and say what they find to the clients of all.
+#[test]
+fn checks_and_groups_see_the_events_of_all_brokers() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start(nats.path(), 3, "always");
+        let [one, two] = two(&servers).await;
+        let clients = one.clients().await;
+        let doors = [one.program.http(), two.program.http()];
+        let subscription = json!({"filters": [{"where": "type = 'violation' OR type = 'group'"}]});
+        let path = format!("/v1/clients/{}/subscriptions/found", clients[0]);
+        doors[0].put(&path, &subscription).await.expect(201);
+        let mut listener = Ws::connect(one.program.address(), &clients[0]).await;
+
+        let mut check = json!({
+            "contexts": {"all": {"where": "speed >= 0", "for_s": 600}},
+            "formula": {"forall": "a", "in": "all", "that":
+                {"forall": "b", "in": "all", "that": "a.speed <= b.speed + 50"}},
+        });
+        let name = put(&two, &one, "checks", &check).await;
+        for (door, speed) in doors.iter().zip([10, 90]) {
+            let event = feature(&format!("s{speed}"), PLACE, json!({"speed": speed}));
+            assert!(publish(door, &event).await);
+        }
+        let event = listener.event().await["event"].clone();
+        assert_eq!(event["derived"]["by"], format!("checks/{name}"), "{event}");
+        assert_eq!(event["properties"]["bindings"], json!({"a": "s90", "b": "s10"}), "{event}");
+        let found = doors[1].get(&format!("/v1/checks/{name}/findings")).await.json();
+        assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+        check["on_violation"] = json!("mark");
+        let problem = doors[1].put(&format!("/v1/checks/{name}"), &check).await.problem(400);
+        assert_eq!(problem["errors"][0]["pointer"], "/on_violation", "{problem}");
+
+        let pickup = json!({
+            "roles": {"taxi": {"where": "type = 'taxi'"}, "rider": {"where": "type = 'rider'"}},
+            "where": ["DISTANCE(taxi, rider) <= 800"],
+        });
+        put(&two, &one, "groups", &pickup).await;
+        for (door, kind) in doors.iter().zip(["taxi", "rider"]) {
+            let mut event = feature(kind, PLACE, json!({"type": kind}));
+            event["ttl_s"] = json!(600);
+            assert!(publish(door, &event).await);
+        }
+        let event = listener.event().await["event"].clone();
+        assert_eq!(event["properties"]["roles"], json!({"taxi": "taxi", "rider": "rider"}), "{event}");
+        doors[0].delete("/v1/events/rider").await.expect(204);
+        let event = listener.event().await["event"].clone();
+        assert_eq!(event["properties"]["transition"], "exit", "{event}");
+        listener.assert_quiet().await;
+        one.program.finish().await;
+        two.program.finish().await;
+    });
+}
