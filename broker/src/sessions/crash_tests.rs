@@ -10,7 +10,7 @@ use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::{PAUSED, SITUATION, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Zones};
 use crate::model::delivery::{Delivery, Entry};
-use crate::model::event::Origin;
+use crate::model::event::{Origin, Placed};
 use crate::store::Store;
 
 /// A broker of two shards over a folder. Client `a` is of the first, which writes the live events, and `b` of the second.
@@ -100,6 +100,22 @@ impl Broker {
         self.commit(committed);
     }
 
+    /// The stream of events brings the finding of a number to both shards, as far as they have not read it there.
+    fn bring(&mut self, sequence: u64, version: &str, number: u64, committed: &[usize]) {
+        let text = format!(
+            r#"{{"type":"Feature","id":"{version}{number}","geometry":{{"type":"Point","coordinates":[1,0]}}}}"#
+        );
+        let origin = Origin { client: OWN.into(), version: version.into(), number };
+        let event = self.running.features.parse(EVERYBODY, &text).unwrap().derived(origin);
+        let event = Arc::new(event.placed(Placed::new(sequence, 0, 0, 1)));
+        for shard in self.running.shards.iter_mut().filter(|shard| !shard.has_had(event.place)) {
+            shard.match_batch(&[&event.event]).unwrap();
+            shard.deliver(0, &event);
+            shard.came_to(event.place);
+        }
+        self.commit(committed);
+    }
+
     fn revoke(&mut self, id: &str, committed: &[usize]) {
         self.running.shards.iter_mut().for_each(|shard| assert!(shard.revoke(id, None, None)));
         self.commit(committed);
@@ -179,6 +195,10 @@ impl Running {
             let disk: Box<dyn Disk> = Box::new(store.clone());
             Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), index, 1)
         });
+        for (index, shard) in shards.iter_mut().enumerate() {
+            let next = restored.frontier_of(index).map(|read| read.next);
+            shard.begin_at(next, restored.findings_of(index));
+        }
         let (first, second) = restored.clients.into_iter().partition(|client| &*client.name == "a");
         shards[FIRST].restore(first, &restored.live, &restored.findings, restored.timeline);
         shards[SECOND].restore(second, &restored.live, &restored.findings, restored.timeline);
@@ -186,6 +206,28 @@ impl Running {
             SubscriptionReader::new(World::Planar, config.limits.clone(), config.outbox.overflow)
                 .with_store(true);
         Self { shards, features, subscriptions }
+    }
+}
+
+#[tokio::test]
+async fn a_finding_that_is_appended_again_comes_once_to_each_shard() {
+    let mut broker = Broker::new(&[EVENTS]);
+    broker.bring(1, "v", 1, &[FIRST, SECOND]);
+    broker.bring(2, "v", 2, &[SECOND]);
+    let mut broker = broker.crash();
+    // The first shard reads it once more.
+    broker.bring(2, "v", 2, &[FIRST, SECOND]);
+    // The situation's broker did not hear of it, and its successor appends all anew.
+    broker.bring(3, "v", 1, &[FIRST, SECOND]);
+    let mut broker = broker.crash();
+    broker.bring(4, "v", 2, &[FIRST, SECOND]);
+    broker.bring(5, "v", 3, &[FIRST, SECOND]);
+    // Another document of the same name begins with its own numbers.
+    broker.bring(6, "w", 1, &[FIRST, SECOND]);
+    for shard in [FIRST, SECOND] {
+        let kept = broker.kept(shard).await;
+        assert_eq!(kept, ["v1 published", "v2 published", "v3 published", "w1 published"], "shard {shard}");
+        assert_eq!(broker.running.shards[shard].finding_read(OWN, "w"), 1);
     }
 }
 
