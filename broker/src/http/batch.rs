@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 use axum::response::Response;
 use serde::Serialize;
 use serde_json::Value;
-use wire::{Fault, Rejected, Warning};
+use wire::{Fault, Moved, Rejected, Warning};
 
 use super::App;
 use super::body::{self, Format, Parts};
@@ -27,8 +27,8 @@ pub(crate) trait Work {
     /// Name that the answer gives to the elements that were carried out.
     const DONE: &'static str;
 
-    /// Carries an element out, or takes it on until [`finish`](Self::finish). Gives back what is probably not meant so in it.
-    async fn element(&mut self, text: &str) -> Result<Vec<Fault>, ApiError>;
+    /// Carries the element of an index out, or takes it on until [`finish`](Self::finish). Gives back what is probably not meant so in it.
+    async fn element(&mut self, index: u64, text: &str) -> Result<Vec<Fault>, ApiError>;
 
     /// Whether so much was taken on that it should be carried out.
     fn is_due(&self) -> bool {
@@ -134,6 +134,21 @@ impl Tally {
         }
     }
 
+    /// Takes in what another broker has said of elements that it was given on; they were counted as done before.
+    pub(crate) fn told(&mut self, limits: &Limits, told: Moved) {
+        let refused = told.rejected.len() as u64 + told.rejected_unlisted;
+        self.done = self.done.saturating_sub(refused);
+        for rejected in told.rejected {
+            self.rejected.add(limits, self.sent_bytes, rejected);
+        }
+        self.rejected.unlisted += told.rejected_unlisted;
+        self.rejected.entries.sort_by_key(|rejected| rejected.index);
+        for warning in told.warnings {
+            self.warnings.add(limits, self.sent_bytes, warning);
+        }
+        self.warnings.unlisted += told.warnings_unlisted;
+    }
+
     /// Has carried out what was taken on. Where that fails, it does not count.
     async fn finish<W: Work>(&mut self, work: &mut W) -> Result<(), ApiError> {
         work.finish().await.map_err(|(left, refusal)| {
@@ -201,22 +216,27 @@ pub(crate) async fn records<W: Work>(
                 tally.finish(work).await?;
                 tokio::task::yield_now().await;
             }
-            let outcome = record(framed, records.element(), work).await;
+            let outcome = record(framed, tally.index, records.element(), work).await;
             tally.count(app, work, records.element().len(), outcome).await?;
         }
         // The next part may be long in coming.
         tally.finish(work).await?;
     }
     if let Some(framed) = records.finish() {
-        let outcome = record(framed, records.element(), work).await;
+        let outcome = record(framed, tally.index, records.element(), work).await;
         tally.count(app, work, records.element().len(), outcome).await?;
     }
     tally.finish(work).await
 }
 
-async fn record<W: Work>(framed: Framed, element: &[u8], work: &mut W) -> Result<Vec<Fault>, ApiError> {
+async fn record<W: Work>(
+    framed: Framed,
+    index: u64,
+    element: &[u8],
+    work: &mut W,
+) -> Result<Vec<Fault>, ApiError> {
     match framed {
-        Framed::Element => work.element(body::text(element)?).await,
+        Framed::Element => work.element(index, body::text(element)?).await,
         Framed::TooLarge => Err(work.too_large()),
     }
 }
@@ -258,7 +278,7 @@ async fn read_elements<W: Work>(
             let outcome = match framed {
                 Framed::TooLarge => Err(work.too_large()),
                 Framed::Element => match body::text(elements.element()) {
-                    Ok(text) => work.element(text).await,
+                    Ok(text) => work.element(tally.index, text).await,
                     Err(refusal) => Err(refusal),
                 },
             };
@@ -299,7 +319,7 @@ mod tests {
     impl Work for Refusing {
         const DONE: &'static str = "done";
 
-        async fn element(&mut self, _: &str) -> Result<Vec<Fault>, ApiError> {
+        async fn element(&mut self, _: u64, _: &str) -> Result<Vec<Fault>, ApiError> {
             Ok(Vec::new())
         }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use axum::extract::{RawQuery, State};
-use axum::http::StatusCode;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 
 use super::path::{ClientPath, Permitted};
+use super::peers::Others;
 use super::{App, error};
 use crate::model::error::ApiError;
 use crate::model::tenant;
@@ -32,7 +33,7 @@ pub(crate) async fn forget(
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
 
-/// Lists clients, those that are furthest behind first.
+/// Lists clients, those that are furthest behind first; in a cluster those of all partitions.
 ///
 /// Each engine looks at all of its clients for it, some at a time between what else it does.
 #[utoipa::path(
@@ -50,12 +51,14 @@ const PAGE_MAX: usize = 1_000;
 pub(crate) async fn list(
     State(app): State<Arc<App>>,
     Permitted(principal): Permitted,
-    RawQuery(query): RawQuery,
+    others: Others,
+    uri: Uri,
 ) -> Result<Response, ApiError> {
-    let (limit, after) = page(query.as_deref().unwrap_or_default(), Rank::read)?;
+    let (limit, after) = page(uri.query().unwrap_or_default(), Rank::read)?;
     let payer = principal.payer();
     let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
-    let clients = app.shards.list_clients(after, limit, &payer).await?;
+    let (own, others) = tokio::try_join!(app.shards.list_clients(after, limit, &payer), others.get(&uri))?;
+    let clients = Rank::first(others.into_iter().chain([own]), limit);
     Ok(error::json(StatusCode::OK, serde_json::to_string(&clients).unwrap_or_default()))
 }
 

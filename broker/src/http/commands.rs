@@ -333,7 +333,7 @@ mod tests {
             shards,
             shared,
             authenticator,
-            (CheckEngines::default(), None, None, None),
+            (CheckEngines::default(), None, None, None, None),
             &Default::default(),
         );
         let (outbox, client) = (app.outbox("car"), Arc::from("car"));

@@ -6,13 +6,14 @@ use std::time::Instant;
 use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use wire::{Accepted, Fault};
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Format, Parts};
 use super::path::{EventPath, Permitted};
+use super::peers::Others;
 use super::publish_batch::PublishBatch;
 use super::{App, error};
 use crate::admission::{ClientLimiter, InFlightGuard, Publisher};
@@ -132,7 +133,7 @@ pub(crate) struct Publish<'a> {
 impl Work for Publish<'_> {
     const DONE: &'static str = "accepted";
 
-    async fn element(&mut self, text: &str) -> Result<Vec<Fault>, ApiError> {
+    async fn element(&mut self, _: u64, text: &str) -> Result<Vec<Fault>, ApiError> {
         self.event(Object::scan(Shape::Feature, text)).await
     }
 
@@ -320,6 +321,8 @@ pub(crate) async fn deliveries(
     State(app): State<Arc<App>>,
     Permitted(principal): Permitted,
     EventPath(id): EventPath,
+    others: Others,
+    uri: Uri,
 ) -> Result<Response, ApiError> {
     let known = principal.confinement.clone().map(|confinement| {
         let app = Arc::clone(&app);
@@ -327,7 +330,8 @@ pub(crate) async fn deliveries(
     });
     let payer = principal.payer();
     let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
-    let Some(deliveries) = app.shards.deliveries(&id, known, &payer).await? else {
+    let (own, others) = tokio::try_join!(app.shards.deliveries(&id, known, &payer), others.get(&uri))?;
+    let Some(deliveries) = wire::Deliveries::joined(own.into_iter().chain(others)) else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
             _ => format!("nothing is known of an event {} (sessions.recent_events)", tenant::outside(&id)),

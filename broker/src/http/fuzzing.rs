@@ -87,7 +87,7 @@ pub(crate) fn start_with(engines: Engines, ending: &Ending) -> (Arc<App>, Vec<Jo
             shards,
             shared,
             authenticator,
-            (CheckEngines::default(), None, None, None),
+            (CheckEngines::default(), None, None, None, None),
             ending,
         ),
         threads,

@@ -14,6 +14,7 @@ mod error;
 mod events;
 mod explain;
 mod find_routes;
+mod forwarded_moves;
 mod frames;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
@@ -24,6 +25,7 @@ mod openapi;
 mod origin;
 mod pages;
 mod path;
+mod peers;
 mod poll_when_woken;
 mod positions;
 mod publish_batch;
@@ -82,6 +84,7 @@ use crate::slow_streets::{self, SlowStreets};
 use crate::telemetry::Telemetry;
 use cursors::Cursors;
 use origin::Origins;
+pub(crate) use peers::Peers;
 
 /// State that handlers share.
 pub(crate) struct App {
@@ -116,6 +119,8 @@ pub(crate) struct App {
     push: Option<Arc<Push>>,
     /// The members of the cluster, where the broker is one of them.
     cluster: Option<Arc<Seen>>,
+    /// The brokers of its other partitions.
+    peers: Option<Arc<Peers>>,
     /// WebSockets, which can be cut off.
     pub(crate) sockets: Sockets,
     /// Connections.
@@ -131,7 +136,8 @@ pub(crate) struct App {
 }
 
 /// What some brokers alone have, and the engines of checks.
-pub(crate) type Means = (CheckEngines, Option<BaseMap>, Option<Arc<Streets>>, Option<Arc<Seen>>);
+pub(crate) type Means =
+    (CheckEngines, Option<BaseMap>, Option<Arc<Streets>>, Option<Arc<Seen>>, Option<Arc<Peers>>);
 
 impl App {
     pub(crate) fn new(
@@ -140,7 +146,7 @@ impl App {
         shards: Shards,
         shared: Shared,
         authenticator: Arc<Authenticator>,
-        (check_engines, base_map, streets, cluster): Means,
+        (check_engines, base_map, streets, cluster, peers): Means,
         ending: &Ending,
     ) -> Arc<Self> {
         let Ending { tasks, stopping, ended } = ending.clone();
@@ -192,6 +198,7 @@ impl App {
             slow_streets,
             push,
             cluster,
+            peers,
             sockets: Sockets::default(),
             tasks,
             requests: TaskTracker::new(),

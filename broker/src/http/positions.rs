@@ -12,7 +12,9 @@ use wire::{Fault, Moved};
 
 use super::batch::{self, Tally, Work};
 use super::body::{self, Bound, Format, Parts};
+use super::forwarded_moves::ForwardedMoves;
 use super::path::{self, ClientPath, Permitted};
+use super::peers::Others;
 use super::{App, error};
 use crate::admission::{ClientLimiter, Publisher};
 use crate::auth::{self, Principal};
@@ -98,6 +100,7 @@ pub(crate) async fn move_many(
     State(app): State<Arc<App>>,
     Extension(flow): Extension<Arc<ClientLimiter>>,
     Permitted(principal): Permitted,
+    others: Others,
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
@@ -105,7 +108,8 @@ pub(crate) async fn move_many(
     let mut tally = Tally::default();
     let receipt = app.shards.receipt_of_moves();
     let mover = &app.admission.publisher(&principal, &flow);
-    let mut work = MoveMany { app: &app, mover, principal: &principal, receipt: receipt.as_ref() };
+    let elsewhere = others.forward().map(ForwardedMoves::new);
+    let mut work = MoveMany { app: &app, mover, principal: &principal, receipt: receipt.as_ref(), elsewhere };
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
         format @ (Format::Lines | Format::Sequence) => {
@@ -113,6 +117,9 @@ pub(crate) async fn move_many(
             batch::records(&app, &headers, body, format, limit, &mut work, &mut tally).await
         }
     };
+    if let Some(elsewhere) = work.elsewhere.take() {
+        elsewhere.settle(&app.config.limits, &mut tally).await;
+    }
     if let Err(refusal) = tally.settle(receipt, moved).await {
         return Ok(tally.interrupted(&refusal, MoveMany::DONE));
     }
@@ -154,15 +161,24 @@ struct MoveMany<'a> {
     mover: &'a Publisher,
     principal: &'a Principal,
     receipt: Option<&'a Arc<Completion>>,
+    /// Takes the moves of clients that other brokers of a cluster serve.
+    elsewhere: Option<ForwardedMoves>,
 }
 
 impl Work for MoveMany<'_> {
     const DONE: &'static str = "moved";
 
-    async fn element(&mut self, text: &str) -> Result<Vec<Fault>, ApiError> {
+    async fn element(&mut self, index: u64, text: &str) -> Result<Vec<Fault>, ApiError> {
         let (client, told, warnings) = self.app.positions.parse_named(text)?;
         auth::check_time(self.principal.expires, Instant::now())?;
-        let client = path::client_name_in_document(self.app, self.principal, &client)?;
+        let client = match path::client_name_in_document(self.app, self.principal, &client) {
+            Err(ApiError::Elsewhere { url }) if let Some(elsewhere) = &mut self.elsewhere => {
+                elsewhere.take(url, index, text).await;
+                // That broker says what is wrong with it.
+                return Ok(Vec::new());
+            }
+            client => client?,
+        };
         self.app.admission.check_debts(&client)?;
         move_client(self.app, self.mover, self.principal.behalf(), &client, None, told, self.receipt).await?;
         Ok(warnings)

@@ -7,11 +7,13 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
+use serde_json::value::RawValue;
 
 use super::body::{self, Bound};
 use super::path::{Permitted, unreadable};
+use super::peers::Others;
 use super::{App, error};
 use crate::auth::Principal;
 use crate::model::error::ApiError;
@@ -66,6 +68,27 @@ async fn put(
     Ok(error::json(status, document))
 }
 
+/// Those of all partitions of a cluster, by name.
+async fn list(
+    kind: Kind,
+    app: &App,
+    principal: &Principal,
+    others: Others,
+    uri: &Uri,
+) -> Result<Response, ApiError> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        name: String,
+    }
+    let mut documents = app.situations.list(kind, owner(principal));
+    let others = others.get::<Vec<Box<RawValue>>>(uri).await?;
+    documents.extend(others.into_iter().flatten().map(|document| document.get().to_owned()));
+    documents.sort_by_cached_key(|document| {
+        serde_json::from_str(document).map(|Named { name }| name).unwrap_or_default()
+    });
+    Ok(array(&documents))
+}
+
 /// An answer of documents that are JSON already.
 fn array(documents: &[impl std::borrow::Borrow<str>]) -> Response {
     error::json(StatusCode::OK, format!("[{}]", documents.join(",")))
@@ -80,12 +103,13 @@ macro_rules! calls {
 
             use axum::body::Body;
             use axum::extract::State;
-            use axum::http::{HeaderMap, StatusCode};
+            use axum::http::{HeaderMap, StatusCode, Uri};
             use axum::response::Response;
 
             use super::super::path::Permitted;
+            use super::super::peers::Others;
             use super::super::{App, error};
-            use super::{SituationPath, array, owner, owner_here};
+            use super::{SituationPath, array, owner_here};
             use crate::model::error::ApiError;
             use crate::situations::Kind;
 
@@ -137,8 +161,10 @@ macro_rules! calls {
             pub(crate) async fn list(
                 State(app): State<Arc<App>>,
                 Permitted(principal): Permitted,
-            ) -> Response {
-                array(&app.situations.list(Kind::$kind, owner(&principal)))
+                others: Others,
+                uri: Uri,
+            ) -> Result<Response, ApiError> {
+                super::list(Kind::$kind, &app, &principal, others, &uri).await
             }
 
             /// Shows what one found last.

@@ -93,9 +93,7 @@ impl HttpsClient {
     /// # Errors
     /// A file of certificates that cannot be read or has none, and a machine that trusts nobody.
     pub(crate) fn new(trust: Trust<'_>) -> anyhow::Result<Self> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-        let mut config = config.with_root_certificates(roots(trust)?).with_no_client_auth();
+        let mut config = config_of(roots(trust)?)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let tls = TlsConnector::from(Arc::new(config));
         Ok(Self {
@@ -209,11 +207,27 @@ fn host(uri: &Uri) -> &str {
     uri.host().unwrap_or_default().trim_matches(['[', ']'])
 }
 
+/// TLS with servers that are known by the certificates of a PEM file, if there is one, and by those that this machine trusts. Blocks.
+///
+/// # Errors
+/// A file that cannot be read or has no certificates.
+pub(crate) fn config_besides(path: &str, setting: &'static str) -> anyhow::Result<ClientConfig> {
+    let mut roots = if path.is_empty() { RootCertStore::empty() } else { of_file(path, setting)? };
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    config_of(roots)
+}
+
+fn config_of(roots: RootCertStore) -> anyhow::Result<ClientConfig> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    Ok(config.with_root_certificates(roots).with_no_client_auth())
+}
+
 /// The certificates of a PEM file, or those that this machine trusts.
 fn roots(trust: Trust<'_>) -> anyhow::Result<RootCertStore> {
     let Trust { ca: path, ca_setting: setting, .. } = trust;
-    let mut roots = RootCertStore::empty();
     if path.is_empty() {
+        let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         anyhow::ensure!(
             !roots.is_empty(),
@@ -222,6 +236,11 @@ fn roots(trust: Trust<'_>) -> anyhow::Result<RootCertStore> {
         );
         return Ok(roots);
     }
+    of_file(path, setting)
+}
+
+fn of_file(path: &str, setting: &str) -> anyhow::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
     let context = || format!("{setting} {path}");
     for certificate in CertificateDer::pem_file_iter(path).with_context(context)? {
         roots.add(certificate.with_context(context)?).with_context(context)?;

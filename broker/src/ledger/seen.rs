@@ -135,6 +135,16 @@ impl Homes {
         (seen_at.elapsed() < REMEMBERED).then(|| url.clone())
     }
 
+    /// Where the clients of all other partitions are served.
+    ///
+    /// # Errors
+    /// [`ApiError::NotStored`] where no broker is known to serve one.
+    pub(crate) fn others(&self) -> Result<Vec<String>, ApiError> {
+        let urls = self.urls();
+        let others = (0..urls.len()).filter(|partition| *partition != self.own);
+        others.map(|partition| Self::at(&urls, partition).ok_or_else(|| unserved(partition))).collect()
+    }
+
     /// Refuses what is about a client that another broker serves, by its name inside.
     ///
     /// # Errors
@@ -147,12 +157,14 @@ impl Homes {
         }
         Err(match Self::at(&urls, partition) {
             Some(url) => ApiError::Elsewhere { url },
-            None => ApiError::NotStored(format!(
-                "no broker serves partition {} of the cluster now",
-                partition + 1
-            )),
+            None => unserved(partition),
         })
     }
+}
+
+/// The refusal where no broker is known to serve a partition, by its number from 0 on.
+fn unserved(partition: usize) -> ApiError {
+    ApiError::NotStored(format!("no broker serves partition {} of the cluster now", partition + 1))
 }
 
 /// Looks again where the last look does not count any more.

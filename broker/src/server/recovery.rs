@@ -17,7 +17,7 @@ use super::reading::read;
 use super::stage::{Stage, Tell};
 use crate::config::{self, Config};
 use crate::event_stream::{EventStream, Reader};
-use crate::http::App;
+use crate::http::{App, Peers};
 use crate::ingest::feature::FeatureReader;
 use crate::ledger::{self, Ownership};
 use crate::model::error::{ApiError, STANDBY};
@@ -147,13 +147,16 @@ impl Recovery {
         let finding = finding.map(tokio::spawn);
         let courier = push.zip(waiting).map(|(push, waiting)| push.courier(waiting, forget_in(&shards)));
         let courier = courier.map(|courier| tokio::spawn(courier.run(ending.ended.clone())));
+        let seen = ownership.as_ref().map(|owned| Arc::clone(&owned.seen));
+        let partitioned = seen.clone().filter(|_| config.cluster.is_partitioned());
+        let peers = partitioned.map(|seen| Peers::new(&config.cluster, seen)).transpose()?;
         let app = App::new(
             Arc::clone(config),
             features,
             shards,
             shared,
             authenticator,
-            (check_engines, base_map, streets, ownership.as_ref().map(|owned| Arc::clone(&owned.seen))),
+            (check_engines, base_map, streets, seen, peers),
             ending,
         );
         let mut streaming = Vec::new();

@@ -456,8 +456,7 @@ impl Told {
                 }
             }
         }
-        joined.deliveries.sort_by(|a, b| (&a.client, a.offset).cmp(&(&b.client, b.offset)));
-        is_known.then_some(joined)
+        is_known.then_some(joined).and_then(|joined| wire::Deliveries::joined([joined]))
     }
 }
 

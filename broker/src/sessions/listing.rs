@@ -37,7 +37,21 @@ impl Rank<String> {
         Some(Self { behind: number()?, kept: number()?, name: parts.next()?.to_owned() })
     }
 
-    pub(crate) fn of(figures: &ClientFigures) -> Self {
+    /// The first `limit` clients of several pages that begin behind the same place, with the place behind them if there are more.
+    pub(crate) fn first(pages: impl IntoIterator<Item = wire::Clients>, limit: usize) -> wire::Clients {
+        let (mut clients, mut is_all) = (Vec::new(), true);
+        for page in pages {
+            is_all &= page.next.is_none();
+            clients.extend(page.clients);
+        }
+        clients.sort_by_cached_key(Self::of);
+        is_all &= clients.len() <= limit;
+        clients.truncate(limit);
+        let next = clients.last().filter(|_| !is_all).map(|last| Self::of(last).text());
+        wire::Clients { clients, next }
+    }
+
+    fn of(figures: &ClientFigures) -> Self {
         Self {
             behind: Reverse(figures.behind),
             kept: Reverse(figures.kept_matches),
@@ -45,7 +59,7 @@ impl Rank<String> {
         }
     }
 
-    pub(crate) fn text(&self) -> String {
+    fn text(&self) -> String {
         format!("{}:{}:{}", self.behind.0, self.kept.0, self.name)
     }
 }

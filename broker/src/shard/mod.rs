@@ -494,12 +494,8 @@ impl Shards {
             let (after, payer) = (after.clone(), Arc::clone(payer));
             Command::ListClients { after, limit: limit + 1, payer, reply }
         };
-        let mut clients: Vec<_> = self.ask_all(list).await?.into_iter().flatten().collect();
-        clients.sort_by_cached_key(Rank::of);
-        let is_all = clients.len() <= limit;
-        clients.truncate(limit);
-        let next = clients.last().filter(|_| !is_all).map(|last| Rank::of(last).text());
-        Ok(wire::Clients { clients, next })
+        let pages = self.ask_all(list).await?.into_iter();
+        Ok(Rank::first(pages.map(|clients| wire::Clients { clients, next: None }), limit))
     }
 
     /// A way to tell shards of areas along routes, however long that takes.

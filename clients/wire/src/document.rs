@@ -314,6 +314,22 @@ pub struct Deliveries {
     pub omitted: u64,
 }
 
+impl Deliveries {
+    /// All of several parts of the deliveries of one event; `None` where there is no part.
+    #[must_use]
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let joined = parts.into_iter().reduce(|mut joined, part| {
+            joined.deliveries.extend(part.deliveries);
+            joined.omitted += part.omitted;
+            joined
+        });
+        joined.map(|mut joined| {
+            joined.deliveries.sort_by(|a, b| (&a.client, a.offset).cmp(&(&b.client, b.offset)));
+            joined
+        })
+    }
+}
+
 /// One delivery of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

@@ -1,6 +1,6 @@
 //! Several active brokers, each with the clients of its partition, and one stream of events.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
@@ -166,6 +166,39 @@ fn what_any_broker_accepts_reaches_the_clients_of_all() {
             assert!(own.iter().enumerate().all(|(number, id)| **id == format!("{door}.{number}")), "{own:?}");
         }
 
+        // Any broker tells to whom an event went, and lists the clients of all.
+        for door in &doors {
+            let told = door.get("/v1/events/1.7/deliveries").await.json();
+            let listed: Vec<_> = told["deliveries"].as_array().into_iter().flatten().collect();
+            assert!(clients.iter().all(|name| listed.iter().any(|one| one["client"] == **name)), "{told}");
+            let (mut names, mut after) = (BTreeSet::new(), String::new());
+            for _ in 0..2 {
+                let page = door.get(&format!("/v1/clients?limit=1{after}")).await.json();
+                names.insert(page["clients"][0]["client"].as_str().expect("a name").to_owned());
+                after = page["next"].as_str().map(|next| format!("&after={next}")).unwrap_or_default();
+            }
+            assert_eq!((names, &*after), (clients.iter().cloned().collect(), ""));
+        }
+
+        // A batch of moves goes to the brokers of its clients.
+        let moves: String =
+            [(0, [9.0, 45.0]), (1, [9.1, 45.1]), (1, [999.0, 0.0]), (0, [9.2, 45.2]), (1, [9.3, 45.3])]
+                .map(|(of, place)| format!("{}\n", json!({"client": clients[of], "coordinates": place})))
+                .concat();
+        for door in &doors {
+            let answer = door.post("/v1/positions", "application/x-ndjson", moves.clone()).await.json();
+            assert_eq!(
+                (&answer["moved"], &answer["rejected"][0]["index"]),
+                (&json!(4), &json!(2)),
+                "{answer}"
+            );
+            assert_eq!(answer["rejected"].as_array().map(Vec::len), Some(1), "{answer}");
+        }
+        for (number, door) in doors.iter().enumerate() {
+            let told = door.get(&format!("/v1/clients/{}/position", clients[number])).await.json();
+            assert_eq!(told["coordinates"], json!([[9.2, 45.2], [9.3, 45.3]][number]), "{told}");
+        }
+
         // A live event is everywhere, the last one of an object counts, and any broker ends it.
         for (door, kind) in doors.iter().zip(["first", "second"]) {
             let mut event = feature("bus", PLACE, json!({"kind": kind}));
@@ -192,8 +225,13 @@ fn what_any_broker_accepts_reaches_the_clients_of_all() {
         })
         .await;
 
-        one.program.finish().await;
         two.program.finish().await;
+        // Half of a list would look like all of it, and what can be moved is.
+        doors[0].get("/v1/clients").await.problem(503);
+        let answer = doors[0].post("/v1/positions", "application/x-ndjson", moves).await.json();
+        assert_eq!(answer["moved"], 2, "{answer}");
+        assert_eq!(answer["rejected"][0]["problem"]["status"], 503, "{answer}");
+        one.program.finish().await;
     });
 }
 

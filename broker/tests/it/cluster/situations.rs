@@ -155,6 +155,16 @@ fn checks_and_groups_see_the_events_of_all_brokers() {
         }
         let event = listener.event().await["event"].clone();
         assert_eq!(event["derived"]["by"], format!("checks/{name}"), "{event}");
+        let own = put(&one, &two, "checks", &check).await;
+        for door in &doors {
+            let listed = door.get("/v1/checks").await.json();
+            let names = listed.as_array().into_iter().flatten().map(|one| one["name"].to_string());
+            assert_eq!(
+                names.collect::<BTreeSet<_>>(),
+                BTreeSet::from([json!(name).to_string(), json!(own).to_string()])
+            );
+        }
+        doors[0].delete(&format!("/v1/checks/{own}")).await.expect(204);
         assert_eq!(event["properties"]["bindings"], json!({"a": "s90", "b": "s10"}), "{event}");
         let found = doors[1].get(&format!("/v1/checks/{name}/findings")).await.json();
         assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");

@@ -1,0 +1,107 @@
+//! Moves of clients that other brokers of the cluster serve: they are given on to them, many at a time.
+
+use std::collections::BTreeMap;
+
+use axum::http::StatusCode;
+use wire::{Moved, Problem, Rejected};
+
+use super::batch::Tally;
+use super::peers::{Answer, Forward};
+use crate::config::Limits;
+
+/// Bytes of moves for one broker after which they are given on.
+const BATCH_BYTES: usize = 256 << 10;
+/// Before each of a sequence of texts.
+const SEPARATOR: char = '\u{1e}';
+
+/// The moves of a batch that go to other brokers.
+pub(super) struct ForwardedMoves {
+    forward: Forward,
+    /// Those that wait, by the address of the broker.
+    waiting: BTreeMap<String, Waiting>,
+    /// What became of those that were given on.
+    told: Moved,
+}
+
+#[derive(Default)]
+struct Waiting {
+    texts: String,
+    /// The index of each in the batch.
+    indices: Vec<u64>,
+}
+
+impl ForwardedMoves {
+    pub(super) fn new(forward: Forward) -> Self {
+        Self { forward, waiting: BTreeMap::new(), told: Moved::default() }
+    }
+
+    /// Takes the element of an index on, for the broker at an address.
+    pub(super) async fn take(&mut self, url: String, index: u64, text: &str) {
+        let waiting = self.waiting.entry(url.clone()).or_default();
+        waiting.texts.extend([SEPARATOR].into_iter().chain(text.chars()).chain(['\n']));
+        waiting.indices.push(index);
+        if waiting.texts.len() >= BATCH_BYTES {
+            let full = std::mem::take(waiting);
+            self.give_on(&url, full).await;
+        }
+    }
+
+    /// Gives the rest on, and says what became of all of them.
+    pub(super) async fn settle(mut self, limits: &Limits, tally: &mut Tally) {
+        for (url, waiting) in std::mem::take(&mut self.waiting) {
+            self.give_on(&url, waiting).await;
+        }
+        tally.told(limits, self.told);
+    }
+
+    async fn give_on(&mut self, url: &str, Waiting { texts, indices }: Waiting) {
+        if indices.is_empty() {
+            return;
+        }
+        let answer = self.forward.post_sequence(url, "/v1/positions", texts).await;
+        let (moved, ended) = match answer {
+            Ok(Answer { status: StatusCode::ACCEPTED, body }) => {
+                (serde_json::from_slice(&body).unwrap_or_default(), None)
+            }
+            Ok(Answer { body, .. }) => {
+                let problem = serde_json::from_slice(&body).ok();
+                (problem.as_ref().map(of_first).unwrap_or_default(), problem)
+            }
+            Err(refusal) => (Moved::default(), Some(refusal.problem())),
+        };
+        let of_batch = |index: u64| usize::try_from(index).ok().and_then(|index| indices.get(index)).copied();
+        let told_count = moved.moved + moved.rejected.len() as u64 + moved.rejected_unlisted;
+        let rejected = moved.rejected.into_iter();
+        self.told.rejected.extend(
+            rejected.filter_map(|one| Some(Rejected { index: of_batch(one.index)?, problem: one.problem })),
+        );
+        self.told.rejected_unlisted += moved.rejected_unlisted;
+        self.told.warnings.extend(moved.warnings.into_iter().map(|mut warning| {
+            warning.index = warning.index.and_then(of_batch);
+            warning
+        }));
+        self.told.warnings_unlisted += moved.warnings_unlisted;
+        // The broker ended the batch: it has not said what became of the rest.
+        let rest = indices.get(usize::try_from(told_count).unwrap_or(usize::MAX)..).unwrap_or_default();
+        match ended {
+            Some(problem) => {
+                let rejected = |index: &u64| Rejected { index: *index, problem: problem.clone() };
+                self.told.rejected.extend(rest.iter().map(rejected));
+            }
+            None => self.told.rejected_unlisted += rest.len() as u64,
+        }
+    }
+}
+
+/// What a problem says of the first elements of a batch that did not come to its end.
+fn of_first(problem: &Problem) -> Moved {
+    let facts = problem.facts.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let moved = serde_json::Value::Object(facts);
+    let number = |name: &str| moved[name].as_u64().unwrap_or_default();
+    Moved {
+        moved: number("moved"),
+        rejected: serde_json::from_value(moved["rejected"].clone()).unwrap_or_default(),
+        rejected_unlisted: number("rejected_unlisted"),
+        ..Moved::default()
+    }
+}

@@ -1,0 +1,172 @@
+//! The brokers of the other partitions of the cluster, which are asked on behalf of a caller.
+//!
+//! They get the caller's own token, and let in what they would let in from the caller. A call that is marked as one of a broker's is about
+//! the partition of the broker that gets it, and goes no further.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::body::Bytes;
+use axum::extract::FromRequestParts;
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::http::request::Parts;
+use axum::http::uri::PathAndQuery;
+use axum::http::{Method, StatusCode, Uri};
+use reqwest::redirect::Policy;
+use serde::de::DeserializeOwned;
+use wire::Problem;
+
+use super::App;
+use crate::config::Cluster;
+use crate::https_client;
+use crate::ledger::Seen;
+use crate::model::error::ApiError;
+
+/// Marks the call of a broker.
+const FORWARDED: HeaderName = HeaderName::from_static("nearcast-forwarded");
+/// Time for a connection, and for a whole exchange.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(15);
+/// Bytes of an answer, at most.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// Asks them.
+pub(crate) struct Peers {
+    client: reqwest::Client,
+    seen: Arc<Seen>,
+}
+
+/// The other partitions, for the caller of a request; `None` where the request is about this one alone.
+pub(crate) struct Others(Option<Forward>);
+
+/// Calls with the token of a caller.
+#[derive(Clone)]
+pub(crate) struct Forward {
+    peers: Arc<Peers>,
+    token: Option<HeaderValue>,
+}
+
+/// What a broker answers.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Bytes,
+}
+
+impl Peers {
+    /// Reads the certificates that they may be signed by. Blocks.
+    ///
+    /// # Errors
+    /// A file of certificates that cannot be read or has none.
+    pub(crate) fn new(config: &Cluster, seen: Arc<Seen>) -> anyhow::Result<Arc<Self>> {
+        let tls = https_client::config_besides(&config.ca, "cluster.ca")?;
+        let client = reqwest::Client::builder()
+            .use_preconfigured_tls(tls)
+            .no_proxy()
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(EXCHANGE_TIMEOUT)
+            .build()
+            .context("the client for other brokers of the cluster")?;
+        Ok(Arc::new(Self { client, seen }))
+    }
+}
+
+impl Others {
+    /// How they are asked, where they are.
+    pub(crate) fn forward(self) -> Option<Forward> {
+        self.0
+    }
+
+    /// The answers of all of them to a GET, read as JSON; none where the request is about this partition alone. Where one has answered 404, that
+    /// is left out.
+    ///
+    /// # Errors
+    /// [`ApiError::NotStored`] where a partition has no active broker, or that one does not answer: part of an answer would look like all of it.
+    pub(crate) async fn get<T: DeserializeOwned>(&self, uri: &Uri) -> Result<Vec<T>, ApiError> {
+        let Some(forward) = &self.0 else { return Ok(Vec::new()) };
+        let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let urls = forward.peers.seen.homes().others()?;
+        let asked = urls.iter().map(|url| forward.send(url, Method::GET, path, None));
+        let mut answers = Vec::new();
+        for (answer, url) in futures_util::future::join_all(asked).await.into_iter().zip(&urls) {
+            let Answer { status, body } = answer?;
+            if status == StatusCode::OK {
+                answers.push(serde_json::from_slice(&body).map_err(|_| unreadable(url))?);
+            } else if status != StatusCode::NOT_FOUND {
+                return Err(refused(url, status, &body));
+            }
+        }
+        Ok(answers)
+    }
+}
+
+impl Forward {
+    /// Posts a sequence of JSON texts.
+    ///
+    /// # Errors
+    /// [`ApiError::NotStored`] where the broker does not answer.
+    pub(crate) async fn post_sequence(
+        &self,
+        url: &str,
+        path: &str,
+        texts: String,
+    ) -> Result<Answer, ApiError> {
+        self.send(url, Method::POST, path, Some(texts)).await
+    }
+
+    async fn send(
+        &self,
+        url: &str,
+        method: Method,
+        path: &str,
+        sequence: Option<String>,
+    ) -> Result<Answer, ApiError> {
+        let address = [url.trim_end_matches('/'), path].concat();
+        let mut request = self.peers.client.request(method, address).header(FORWARDED, "1");
+        if let Some(token) = &self.token {
+            request = request.header(AUTHORIZATION, token);
+        }
+        if let Some(sequence) = sequence {
+            request = request.header(CONTENT_TYPE, "application/json-seq").body(sequence);
+        }
+        let silent = |error: reqwest::Error| {
+            tracing::debug!(%error, url, "another broker of the cluster does not answer");
+            ApiError::NotStored(format!(
+                "the broker at {url}, which serves another partition, does not answer"
+            ))
+        };
+        let mut answer = request.send().await.map_err(silent)?;
+        let status = answer.status();
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(silent)? {
+            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+                return Err(unreadable(url));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(Answer { status, body: body.into() })
+    }
+}
+
+impl FromRequestParts<Arc<App>> for Others {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
+        let peers = app.peers.as_ref().filter(|_| !parts.headers.contains_key(FORWARDED));
+        let token = parts.headers.get(AUTHORIZATION).cloned();
+        Ok(Self(peers.map(|peers| Forward { peers: Arc::clone(peers), token })))
+    }
+}
+
+fn unreadable(url: &str) -> ApiError {
+    ApiError::NotStored(format!("the answer of the broker at {url} cannot be read"))
+}
+
+/// What another broker has refused is refused here, in its words.
+fn refused(url: &str, status: StatusCode, body: &[u8]) -> ApiError {
+    let problem = serde_json::from_slice::<Problem>(body).ok();
+    let detail = problem.and_then(|problem| problem.detail).unwrap_or_else(|| status.to_string());
+    ApiError::NotStored(format!("the broker at {url} refused its part: {detail}"))
+}
