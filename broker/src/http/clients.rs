@@ -33,9 +33,9 @@ pub(crate) async fn forget(
 const PAGE: usize = 100;
 const PAGE_MAX: usize = 1_000;
 
-/// Lists clients, those that are furthest behind first; in a cluster those of all partitions.
+/// Lists clients, those that are furthest behind first.
 ///
-/// Each engine looks at all of its clients for it, some at a time between what else it does.
+/// In a cluster they are those of all partitions. Each engine looks at all of its clients for it, some at a time between what else it does.
 #[utoipa::path(
     get, path = "/v1/clients", tag = "operation",
     params(

@@ -17,9 +17,9 @@ const SEPARATOR: char = '\u{1e}';
 /// The moves of a batch that go to other brokers.
 pub(super) struct ForwardedMoves {
     forward: Forward,
-    /// Those that wait, by the address of the broker.
+    /// What waits, by the address of the broker.
     waiting: BTreeMap<String, Waiting>,
-    /// What became of those that were given on.
+    /// What became of the others.
     told: Moved,
 }
 

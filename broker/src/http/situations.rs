@@ -68,7 +68,7 @@ async fn put(
     Ok(error::json(status, document))
 }
 
-/// Those of all partitions of a cluster, by name.
+/// The situations of a kind that an owner may know of, of all partitions of a cluster, by name.
 async fn list(
     kind: Kind,
     app: &App,
