@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::harness::{Http, Program, Received, Serve, Ws, eventually, feature, soak};
+use crate::harness::{Http, Program, Received, Serve, State, Ws, eventually, feature, soak};
 use crate::nats::{SYSTEM, Servers, USER};
 
 /// A member, by its directory.
@@ -39,6 +39,12 @@ fn serve(servers: &Servers, data: &TempDir) -> Serve {
         .args(&["--cluster", &nats, "--data", data.path().to_str().expect("UTF-8")])
         .env("BROKER__CLUSTER__SYSTEM_NATS", &servers.addresses(SYSTEM))
 }
+
+/// Both kinds of being away.
+const AWAY: [State; 2] = [State::Cut, State::SILENT];
+
+/// Servers tell clients of no other servers, which would lead past their links.
+const NOT_TOLD: &str = "no_advertise: true";
 
 fn folder() -> TempDir {
     TempDir::new().expect("a folder")

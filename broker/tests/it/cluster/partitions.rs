@@ -4,12 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::sites::Sites;
-use super::{folder, kills, run, told};
+use super::{AWAY, NOT_TOLD, folder, kills, run, told};
 use crate::harness::{Link, State, eventually, soak};
 use crate::nats::Servers;
-
-/// Both kinds of being away.
-const AWAY: [State; 2] = [State::Cut, State::SILENT];
 
 #[test]
 fn a_standby_takes_over_from_a_broker_that_is_cut_off() {
@@ -98,8 +95,6 @@ fn a_standby_that_was_cut_off_has_all_when_it_takes_over() {
     });
 }
 
-/// Servers tell clients of no other servers, which would lead past their links.
-const NOT_TOLD: &str = "no_advertise: true";
 /// Servers tell each other of no way past the links, either.
 const ONLY_LINKED: &str = "no_advertise: true\nadvertise: \"127.0.0.1:1\"";
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Watched, folder, kills, publish, ready, run, told};
 use crate::harness::{Http, Program, Serve, Ws, eventually, feature};
-use crate::nats::{SYSTEM, Servers, USER, held};
+use crate::nats::{SYSTEM, Servers, USER, addresses, held};
 
 pub(super) const PLACE: [f64; 2] = [9.0, 45.0];
 
@@ -30,13 +30,18 @@ impl Member {
     }
 
     pub(super) async fn start_in(servers: &Servers, partition: u32, data: TempDir) -> Self {
+        Self::start_over(&servers.ports(), partition, data).await
+    }
+
+    /// Starts one that reaches the servers at these ports.
+    pub(super) async fn start_over(ports: &[u16], partition: u32, data: TempDir) -> Self {
         let address = held().local_addr().expect("a port").to_string();
         let url = format!("http://{address}");
-        let nats = servers.addresses(USER);
+        let nats = addresses(ports, USER);
         let program = Serve::new()
             .args(&["--cluster", &nats, "--cluster-partition", &format!("{partition}/2")])
             .args(&["--data", data.path().to_str().expect("UTF-8"), "--shards", "2"])
-            .env("BROKER__CLUSTER__SYSTEM_NATS", &servers.addresses(SYSTEM))
+            .env("BROKER__CLUSTER__SYSTEM_NATS", &addresses(ports, SYSTEM))
             .env("BROKER__CLUSTER__URL", &url)
             // Nothing is acknowledged by the clients.
             .env("BROKER__SESSIONS__KEPT_FRAMES", "1000000")
@@ -73,8 +78,9 @@ impl Member {
 /// Waits until a standby reads its partition's ledger.
 pub(super) async fn follows(standby: &Member) {
     eventually("the standby follows", async || {
-        let problem = standby.program.http().get("/readyz").await.problem(503);
-        (problem["done"].as_u64() > Some(0)).then_some(())
+        let answer = standby.program.http().attempt("GET", "/readyz", None, String::new()).await?;
+        let is_standby = answer.status == 503 && answer.json()["phase"] == "standby";
+        (is_standby && answer.json()["done"].as_u64() > Some(0)).then_some(())
     })
     .await;
 }

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::several_active::{Member, PLACE, flood, follows, two};
-use super::{folder, kills, publish, ready, run};
-use crate::harness::{Ws, eventually, feature};
+use super::{AWAY, NOT_TOLD, folder, kills, publish, ready, run};
+use crate::harness::{Link, State, Ws, eventually, feature};
 use crate::nats::Servers;
 
 /// A rule set that numbers the events of a kind from 1 on.
@@ -115,18 +115,83 @@ fn a_rule_set_goes_on_at_its_standby_and_each_finding_comes_once() {
             listeners[0].read_to(&first, &last).await;
             listeners[1].read_to(&active, &last).await;
         }
-        assert_eq!(listeners[0].counted, listeners[1].counted);
-        let counted: BTreeSet<_> = listeners[0].counted.iter().cloned().collect();
-        assert_eq!(counted.len(), listeners[0].counted.len(), "an event was counted twice");
-        let missed: Vec<_> = acknowledged.difference(&counted).collect();
-        assert!(missed.is_empty(), "{} of {} were not counted", missed.len(), acknowledged.len());
-        println!("{} acknowledged, {} counted at both, none twice", acknowledged.len(), counted.len());
+        check_counted(&listeners, &acknowledged);
         let activity = active.program.http().get(&format!("/v1/rules/{name}")).await.json();
         assert_eq!(activity["activity"]["restarts"], 0, "{activity}");
         standby.program.finish().await;
         active.program.finish().await;
         first.program.finish().await;
     });
+}
+
+/// The broker of a rule set is cut off from all servers while it finds something, and what it had sent arrives after another one has taken over.
+#[test]
+fn findings_of_a_broker_that_was_cut_off_come_once() {
+    run(async {
+        let nats = folder();
+        let servers = Servers::start_linked(nats.path(), 3, "always", NOT_TOLD, |_, _, port| port);
+        let links = || servers.ports().into_iter().map(Link::to).collect::<Vec<_>>();
+        let all = [links(), links()];
+        let start = async |at: usize| {
+            let ports: Vec<_> = all[at].iter().map(Link::port).collect();
+            Member::start_over(&ports, 2, folder()).await
+        };
+        let mut first = Member::start(&servers, 1).await;
+        let mut members = [start(0).await, start(1).await];
+        ready(&mut first.program).await;
+        let mut old = eventually("one is active", async || {
+            let mut roles = Vec::new();
+            for member in &members {
+                roles.push(member.program.http().get("/readyz").await.status == 200);
+            }
+            roles.into_iter().position(|is_active| is_active)
+        })
+        .await;
+        for member in [&first, &members[old]] {
+            member.clients().await;
+        }
+        put(&members[old], &first, "rules", &counting()).await;
+        let clients = first.clients().await;
+        let mut listeners =
+            [Listener::begin(&first, &clients[0]).await, Listener::begin(&members[old], &clients[1]).await];
+        let (mut next, mut acknowledged) = (0, BTreeSet::new());
+        for (round, away) in (0..kills(5)).flat_map(|round| AWAY.map(|away| (round, away))) {
+            follows(&members[1 - old]).await;
+            let stop = CancellationToken::new();
+            let flood = tokio::spawn(flood(first.program.http(), next, stop.clone()));
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            all[old].iter().for_each(|link| link.set(away));
+            ready(&mut members[1 - old].program).await;
+            all[old].iter().for_each(|link| link.set(State::Whole));
+            follows(&members[old]).await;
+            stop.cancel();
+            let (taken, behind) = flood.await.expect("no panic");
+            acknowledged.extend(taken.into_iter().map(|number| format!("e{number}")));
+            (next, old) = (behind, 1 - old);
+            let last = format!("last{round}{away:?}");
+            let event = feature(&last, PLACE, json!({"kind": "kept"}));
+            eventually("it is taken", async || publish(&first.program.http(), &event).await.then_some(()))
+                .await;
+            listeners[0].read_to(&first, &last).await;
+            listeners[1].read_to(&members[old], &last).await;
+        }
+        check_counted(&listeners, &acknowledged);
+        let [one, other] = members;
+        let (active, standby) = if old == 0 { (one, other) } else { (other, one) };
+        standby.program.finish().await;
+        active.program.finish().await;
+        first.program.finish().await;
+    });
+}
+
+/// Checks that the listeners have the same, each event once, and all that was acknowledged.
+fn check_counted(listeners: &[Listener; 2], acknowledged: &BTreeSet<String>) {
+    assert_eq!(listeners[0].counted, listeners[1].counted);
+    let counted: BTreeSet<_> = listeners[0].counted.iter().cloned().collect();
+    assert_eq!(counted.len(), listeners[0].counted.len(), "an event was counted twice");
+    let missed = acknowledged.difference(&counted).count();
+    assert_eq!(missed, 0, "of {} some were not counted", acknowledged.len());
+    println!("{} acknowledged, {} counted at both, none twice", acknowledged.len(), counted.len());
 }
 
 /// A check and a group definition see what comes in at any broker, and say what they find to the clients of all.
