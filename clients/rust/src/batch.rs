@@ -11,7 +11,7 @@ use wire::{Problem, Warning};
 
 use crate::{
     Error,
-    backoff::Backoff,
+    backoff::{self, Backoff},
     chance::Chance,
     http::{Body, Http},
     problem,
@@ -148,8 +148,7 @@ impl<'a> Batcher<'a> {
 
     /// One request after the other until each element of the batch was taken or refused.
     async fn deliver(&mut self, mut batch: Lines) -> Result<(), Error> {
-        let mut backoff =
-            Backoff::new(Duration::from_millis(250), Duration::from_secs(30), self.chance.clone());
+        let mut backoff = Backoff::new(backoff::BASE, backoff::CAP, self.chance.clone());
         let mut progress = Instant::now();
         while !batch.ends.is_empty() {
             let body = Body { media_type: "application/x-ndjson", text: batch.text.clone().into() };
@@ -179,7 +178,7 @@ impl<'a> Batcher<'a> {
             if !passes(&error) || progress.elapsed() >= self.options.patience {
                 return Err(self.given_up(error));
             }
-            tokio::time::sleep(backoff.next(error.retry_after())).await;
+            tokio::time::sleep(backoff.next(error.is_away(), error.retry_after())).await;
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::{
     Broker, Checkpoint, Connection, Error, Messages, Session,
-    backoff::Backoff,
+    backoff::{self, Backoff},
     broker::BrokerBuilder,
     link::{End, Limits, Link},
     state::State,
@@ -41,7 +41,7 @@ pub fn connect(url: impl Into<String>, client: impl Into<String>) -> Connect {
         inbox: 1000,
         queue: 1000,
         track_points: 1000,
-        backoff: (Duration::from_millis(250), Duration::from_secs(30)),
+        backoff: (backoff::BASE, backoff::CAP),
         connect_timeout: Duration::from_secs(30),
         handshake_timeout: Duration::from_secs(10),
         silence: Duration::from_secs(45),
@@ -141,8 +141,8 @@ impl Connect {
         self
     }
 
-    /// After a connection broke it is tried again after a random time, whose bound begins with `base` (250 ms) and doubles up to `cap`
-    /// (30 s).
+    /// After a connection broke it is tried again after a random time, whose bound begins with `base` (1 s) and doubles up to `cap`
+    /// (30 s). For the first minute in which the broker is away, the bound is no more than 3 s.
     pub fn backoff(mut self, base: Duration, cap: Duration) -> Self {
         self.backoff = (base, cap);
         self

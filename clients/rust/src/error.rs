@@ -130,7 +130,65 @@ impl Error {
         Self::Connection { code: None, reason: reason.into(), source: None }
     }
 
+    /// Whether the broker is away, so that a takeover or a restart may bring it back soon. One that refuses for its load is there.
+    pub(crate) fn is_away(&self) -> bool {
+        match self {
+            // Without a close, or with that of a broker that stops, or has heard nothing for long.
+            Self::Connection { code, .. } => matches!(code, None | Some(1001)),
+            // What a proxy says of the broker behind it as well.
+            Self::Problem { problem, .. } => {
+                [307, 502, 503, 504].contains(&problem.status) && problem.code() != "limit-reached"
+            }
+            Self::Timeout { .. } => true,
+            Self::Closed { .. } | Self::QueueFull { .. } | Self::Batch { .. } | Self::Invalid(_) => false,
+        }
+    }
+
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         if let Self::Problem { retry_after, .. } = self { *retry_after } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(status: u16, code: &str) -> Error {
+        let document = serde_json::json!({"type": format!("urn:nearcast:problem:{code}"), "status": status});
+        Error::refused(crate::problem::of_frame(document))
+    }
+
+    fn close(code: u16) -> Error {
+        Error::Connection { code: Some(code), reason: "closed".to_owned(), source: None }
+    }
+
+    #[test]
+    fn a_broker_is_away_or_refuses() {
+        let timeout = Error::Timeout { what: "an answer", limit: Duration::from_secs(30), source: None };
+        let away = [
+            Error::broken("the broker cannot be reached"),
+            close(1001),
+            timeout,
+            problem(503, "recovering"),
+            problem(503, "stopping"),
+            problem(503, "storage"),
+            problem(307, "elsewhere"),
+            problem(502, "about:blank"),
+        ];
+        for error in away {
+            assert!(error.is_away(), "{error}");
+        }
+        let there = [
+            close(1013),
+            close(4401),
+            problem(503, "limit-reached"),
+            problem(429, "overloaded"),
+            problem(429, "too-many-events"),
+            problem(500, "internal"),
+            Error::Invalid("something else".to_owned()),
+        ];
+        for error in there {
+            assert!(!error.is_away(), "{error}");
+        }
     }
 }

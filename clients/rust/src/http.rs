@@ -135,7 +135,8 @@ impl Http {
         let mut token = self.tokens.current().await?;
         let mut is_renewed = false;
         let mut others = self.addresses.all.len() - 1 + usize::from(self.addresses.home(path).is_some());
-        let mut address = self.addresses.of(path);
+        let mut asked = self.addresses.of(path);
+        let mut address = asked.clone();
         let mut hops = 0;
         loop {
             let error = match self.once(method.clone(), &address, path, body.clone(), token.clone()).await {
@@ -157,6 +158,7 @@ impl Http {
                 continue;
             }
             if is_refused || is_away || matches!(error, Error::Timeout { .. }) {
+                self.addresses.leave(&asked);
                 self.addresses.leave(&address);
             }
             // What may have been carried out is repeated where that changes nothing.
@@ -164,7 +166,8 @@ impl Http {
                 return Err(error);
             }
             others -= 1;
-            address = self.addresses.of(path);
+            asked = self.addresses.of(path);
+            address = asked.clone();
         }
     }
 

@@ -78,13 +78,19 @@ struct Ending {
     error: Error,
     /// There is no point in another one.
     last: bool,
+    /// A takeover may end it.
+    away: bool,
     /// When to make another, where that is known: the broker said so, or the session itself has broken it off, and does at once.
     retry_in: Option<Duration>,
 }
 
 impl Ending {
+    fn new(error: Error, last: bool) -> Self {
+        Self { away: error.is_away(), error, last, retry_in: None }
+    }
+
     fn broken(error: Error) -> Self {
-        Self { error, last: false, retry_in: None }
+        Self::new(error, false)
     }
 }
 
@@ -105,19 +111,19 @@ impl Link {
     /// Connects, and again and again until the session is closed or there is no point in it.
     pub(crate) async fn run(self: Arc<Self>, mut backoff: Backoff) {
         let mut end = self.end.subscribe();
-        // Connections in a row that were never ready.
-        let mut failures = 0;
+        // Addresses that are tried without a wait where the present one fails.
+        let mut untried = 0;
         loop {
             self.state().change(Connection::Connecting);
-            let ending = self.connection(&mut backoff, &mut failures, &mut end).await;
+            let ending = self.connection(&mut backoff, &mut untried, &mut end).await;
             let open = *end.borrow_and_update() == End::Open;
             if ending.last || !open {
                 self.state().end(open.then_some(ending.error));
                 self.answered.notify_waiters();
                 return;
             }
-            let retry_in = if failures % self.broker.http.addresses.all.len() == 0 {
-                ending.retry_in.unwrap_or_else(|| backoff.next(ending.error.retry_after()))
+            let retry_in = if untried == 0 {
+                ending.retry_in.unwrap_or_else(|| backoff.next(ending.away, ending.error.retry_after()))
             } else {
                 Duration::ZERO
             };
@@ -134,15 +140,22 @@ impl Link {
     async fn connection(
         &self,
         backoff: &mut Backoff,
-        failures: &mut usize,
+        untried: &mut usize,
         end: &mut watch::Receiver<End>,
     ) -> Ending {
-        let closed = Ending { error: Error::closed("by the application"), last: true, retry_in: None };
+        let closed = Ending::new(Error::closed("by the application"), true);
         if *end.borrow_and_update() != End::Open {
             return closed;
         }
         let resume = self.state().inbox.received.clone();
-        let mut address = self.broker.http.addresses.of(&client_path(&self.client));
+        let addresses = &self.broker.http.addresses;
+        let path = client_path(&self.client);
+        let asked = addresses.of(&path);
+        if *untried == 0 {
+            *untried = addresses.all.len() + usize::from(addresses.home(&path).is_some());
+        }
+        *untried -= 1;
+        let mut address = asked.clone();
         let opening = timeout(self.limits.handshake, self.open(&mut address, resume.as_ref()));
         let opened = tokio::select! {
             opened = opening => opened,
@@ -150,16 +163,21 @@ impl Link {
         };
         let late = || Err(Error::broken("the broker was not ready in time"));
         let opened = opened.unwrap_or_else(|_| late());
-        if !matches!(opened, Ok(Opened::Ready(..))) {
-            self.broker.http.addresses.leave(&address);
-            *failures += 1;
+        // Another address would need a token, too. And where the broker that one names is away, the others would name it, too, until its
+        // standby has taken over.
+        if matches!(opened, Ok(Opened::Ready(..) | Opened::NoToken(_))) || address != asked {
+            *untried = 0;
+        }
+        if !matches!(opened, Ok(Opened::Ready(..) | Opened::NoToken(_))) {
+            addresses.leave(&asked);
+            addresses.leave(&address);
         }
         let (socket, epoch) = match opened {
             Ok(Opened::Ready(socket, epoch)) => (socket, epoch),
+            Ok(Opened::NoToken(error)) => return Ending { away: false, ..Ending::broken(error) },
             Ok(Opened::Closed(close, problem)) => return self.closed_by_broker(close, problem),
             Err(error) => return self.refused(error),
         };
-        *failures = 0;
         let began = Instant::now();
         let (mut sink, mut stream) = socket.split();
         let mut cut = end.clone();
@@ -183,7 +201,10 @@ impl Link {
     /// Opens a connection and waits until it is ready, which it tells the state.
     async fn open(&self, address: &mut String, resume: Option<&Checkpoint>) -> Result<Opened, Error> {
         let http = &self.broker.http;
-        let token = http.tokens.fresh().await?;
+        let token = match http.tokens.fresh().await {
+            Ok(token) => token,
+            Err(error) => return Ok(Opened::NoToken(error)),
+        };
         let mut socket = http.socket(address, &self.client, resume, token.as_deref()).await?;
         let none: Arc<str> = "".into();
         let mut problem = None;
@@ -353,7 +374,7 @@ impl Link {
         } else {
             matches!(error, Error::Invalid(_))
         };
-        Ending { error, last, retry_in: None }
+        Ending::new(error, last)
     }
 
     fn closed_by_broker(&self, close: Option<CloseFrame>, problem: Option<wire::Problem>) -> Ending {
@@ -368,11 +389,13 @@ impl Link {
             let source = problem.map(|problem| Arc::new(Error::refused(problem)) as crate::error::Cause);
             Error::Connection { code, reason, source }
         };
-        Ending { error, last, retry_in: None }
+        Ending::new(error, last)
     }
 }
 
 enum Opened {
     Ready(Box<Socket>, Arc<str>),
     Closed(Option<CloseFrame>, Option<wire::Problem>),
+    /// The broker was not asked.
+    NoToken(Error),
 }

@@ -1,6 +1,6 @@
 // Many elements over HTTP: as lines, in batches with one request under way, no faster than the broker takes them.
 
-import { Backoff } from "./backoff.js";
+import { Backoff, isAway } from "./backoff.js";
 import { Pause, type Clock, type Random } from "./clock.js";
 import type { Coordinates } from "./areas.js";
 import { BatchError, ConnectionError, ProblemError, Timeout } from "./errors.js";
@@ -140,7 +140,7 @@ export class Batcher {
           }
         }
         if (!passes(error) || this.#clock.now() - since_ms >= patience_ms) throw new BatchError(this.#report(), this.#done, error);
-        await pause.wait(backoff.next(error instanceof ProblemError ? error.retry_after_s : undefined));
+        await pause.wait(backoff.next(isAway(error), error instanceof ProblemError ? error.retry_after_s : undefined));
       }
     }
   }

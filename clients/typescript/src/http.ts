@@ -175,7 +175,8 @@ export class Http {
     let others = this.addresses.count - (this.addresses.home(client) === undefined ? 1 : 0);
     let renewed = false;
     let hops = 0;
-    let address = this.addresses.of(client);
+    let first = this.addresses.of(client);
+    let address = first;
     for (;;) {
       try {
         return await this.#once(address, method, path, call, token);
@@ -191,10 +192,13 @@ export class Http {
           address = home;
           continue;
         }
-        if (isForAnother(error, "GET") || error instanceof Timeout) this.addresses.leave(address);
+        if (isForAnother(error, "GET") || error instanceof Timeout) {
+          this.addresses.leave(first);
+          this.addresses.leave(address);
+        }
         if (others === 0 || !isForAnother(error, method)) throw error;
         others -= 1;
-        address = this.addresses.of(client);
+        first = address = this.addresses.of(client);
       }
     }
   }

@@ -1,7 +1,7 @@
 // One WebSocket that reconnects by itself.
 
 import { HOPS_MAX } from "./addresses.js";
-import { Backoff, type BackoffOptions } from "./backoff.js";
+import { Backoff, isAway, type BackoffOptions } from "./backoff.js";
 import { Pause, type Clock, type Random } from "./clock.js";
 import type { Checkpoint } from "./messages.js";
 import { Closed, ConnectionError, type ProblemError } from "./errors.js";
@@ -50,6 +50,8 @@ const WAKE_ANSWER_MS = 5000;
 interface Ending {
   readonly error: Error;
   readonly retry_after_s?: number | undefined;
+  /** A takeover may end it. */
+  readonly away?: boolean;
   /** When the broker said to come back. */
   readonly retry_ms?: number | undefined;
   /** There is no point in another one. */
@@ -75,8 +77,8 @@ export class Link {
   /** Comes back at once: the session itself has dropped the connection. */
   #renewing = false;
   #heard_ms = 0;
-  /** Connections in a row that were never ready. */
-  #failures = 0;
+  /** Addresses that are tried without a wait where the present one fails. */
+  #untried = 0;
   /** The timer of a wake that waits for its answer. */
   #waking: unknown;
   #lastProblem: ProblemError | undefined;
@@ -115,7 +117,8 @@ export class Link {
       }
       // Should the broker not be there when it said, the waits begin anew with short ones.
       if (ending.retry_ms !== undefined) this.#backoff.reset();
-      const retry_ms = this.#renewing || this.#goesOn() ? 0 : (ending.retry_ms ?? this.#backoff.next(ending.retry_after_s));
+      const atOnce = this.#renewing || this.#untried > 0;
+      const retry_ms = atOnce ? 0 : (ending.retry_ms ?? this.#backoff.next(ending.away === true, ending.retry_after_s));
       this.#renewing = false;
       this.#handlers.changed({ state: "lost", error: ending.error, retry_ms });
       await this.#pause.wait(retry_ms);
@@ -180,11 +183,6 @@ export class Link {
     this.#pause.wake();
   }
 
-  /** Whether there is an address that was not tried since a connection was ready. */
-  #goesOn(): boolean {
-    return this.#failures % this.#http.addresses.count !== 0;
-  }
-
   /** One connection from its beginning to its end. */
   async #connection(): Promise<Ending> {
     try {
@@ -196,6 +194,7 @@ export class Link {
     try {
       token = await this.#tokens.fresh();
     } catch (cause) {
+      this.#untried = 0; // Another address would need one, too.
       return { error: new ConnectionError("no token could be had", { cause }), final: false };
     }
     if (this.#closing) return forGood(new Closed("closed"));
@@ -206,26 +205,34 @@ export class Link {
   async #conversations(token: string | undefined): Promise<Ending> {
     const { addresses } = this.#http;
     const { client } = this.#options;
-    let address = addresses.of(client);
-    this.#failures += 1;
+    const first = addresses.of(client);
+    const all = addresses.count + (addresses.home(client) === undefined ? 0 : 1);
+    this.#untried = (this.#untried > 0 ? this.#untried : all) - 1;
+    let address = first;
     for (let hops = 0; ; hops += 1) {
       let end: SocketEnd;
+      let wasReady: boolean;
       try {
-        end = await this.#conversation(address, token);
+        [end, wasReady] = await this.#conversation(address, token);
       } catch (cause) {
         return forGood(new ConnectionError("the platform refuses to connect: is the token one?", { cause }));
       }
       const { home, refused = end.refused } = this.#closing ? {} : await this.#http.why(client, address, end);
       if (home !== undefined && hops < HOPS_MAX && !this.#closing) {
         address = home;
+        this.#untried = 0; // Where nobody is there, the others would name it, too, until its standby has taken over.
         continue;
       }
-      if (this.#failures > 0) addresses.leave(address);
+      if (!wasReady) {
+        addresses.leave(first);
+        addresses.leave(address);
+      }
       return refused === undefined ? this.#brokenOff(end) : this.#refused(refused);
     }
   }
 
-  async #conversation(address: string, token: string | undefined): Promise<SocketEnd> {
+  /** How it ended, and whether it was ready before. */
+  async #conversation(address: string, token: string | undefined): Promise<[end: SocketEnd, wasReady: boolean]> {
     const { clock, client, handshakeTimeout_s } = this.#options;
     const resume = this.#handlers.resume();
     const protocols = token === undefined ? [] : ["nearcast", `nearcast.bearer.${token}`];
@@ -244,7 +251,7 @@ export class Link {
             else if (frame.kind === "ready") {
               clock.clearTimeout(handshake);
               ready_ms = clock.now();
-              this.#failures = 0;
+              this.#untried = 0;
               unwatch = this.#watch();
               this.#ready = true;
               this.#handlers.ready(frame);
@@ -266,7 +273,7 @@ export class Link {
         if (clock.now() - ready_ms >= STABLE_MS) this.#backoff.reset();
         this.#handlers.lost(end);
       }
-      return end;
+      return [end, ready_ms !== undefined];
     } finally {
       clock.clearTimeout(handshake);
     }
@@ -290,7 +297,7 @@ export class Link {
   #refused(refused: ProblemError): Ending {
     const expired = refused.code === "token-expired" && this.#tokens.renewable;
     const final = [400, 401, 403].includes(refused.status) && !expired;
-    return { error: refused, retry_after_s: refused.retry_after_s, final };
+    return { error: refused, retry_after_s: refused.retry_after_s, away: isAway(refused), final };
   }
 
   #brokenOff(end: SocketEnd): Ending {
@@ -300,7 +307,7 @@ export class Link {
     const error = final
       ? new Closed(reason, { code: end.code, cause })
       : new ConnectionError(reason || "it broke off", { code: end.code === 1006 ? undefined : end.code, cause });
-    return { error, retry_ms: this.#retry_ms, final };
+    return { error, retry_ms: this.#retry_ms, away: isAway(error), final };
   }
 
   /** Notices a connection that is there no more although nobody said so: asks for a sign of life, and does not wait long for it. */

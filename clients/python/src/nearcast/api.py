@@ -338,7 +338,8 @@ class Api(SituationCalls):
     ) -> httpx.Response:
         headers = {"content-type": "application/json", **(headers or {})} if body is not None else {}
         others = len(self._endpoints) - (self._endpoints.home(path) is None)
-        endpoint, hops = self._endpoints.of(path), 0
+        asked = endpoint = self._endpoints.of(path)
+        hops = 0
         while True:
             try:
                 return await self._renewing(method, endpoint.http + path, body, headers)
@@ -350,12 +351,13 @@ class Api(SituationCalls):
                         continue
                 is_elsewhere = not isinstance(error, ProblemError) or error.problem.code in _NOT_CARRIED_OUT
                 if is_elsewhere:
+                    self._endpoints.leave(asked)
                     self._endpoints.leave(endpoint)
                 is_safe = isinstance(error, ProblemError) or (isinstance(error, UnreachableError) and method != "POST")
                 if not (is_elsewhere and is_safe and others):
                     raise
                 others -= 1
-                endpoint = self._endpoints.of(path)
+                asked = endpoint = self._endpoints.of(path)
 
     async def _renewing(self, method: str, url: str, body: bytes | None, headers: Mapping[str, str]) -> httpx.Response:
         answer = await self._send(method, url, body, headers, await self._tokens.current())

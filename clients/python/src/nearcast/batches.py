@@ -8,6 +8,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, I
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from .backoff import Waits, is_away
 from .clock import Clock
 from .errors import NearcastError, ProblemError, TimedOutError, UnreachableError
 from .options import Options
@@ -97,7 +98,8 @@ class Batches:
         Raises:
             BatchError: It was refused as a whole, or nothing could be done for a minute.
         """
-        clock, failures, since = self._options.clock, 0, self._options.clock.monotonic()
+        clock, since = self._options.clock, self._options.clock.monotonic()
+        waits = Waits(self._options.backoff, self._options.chance)
         while lines:
             try:
                 answer = await self._post(b"\n".join(lines))
@@ -106,12 +108,12 @@ class Batches:
                 if problem and (through := self._partly(problem)):
                     self._index += through
                     lines = lines[through:]
-                    failures, since = 0, clock.monotonic()
+                    since = clock.monotonic()
+                    waits.reset()
                 if not _passes(problem) or clock.monotonic() - since >= PATIENCE_S:
                     raise BatchError(f"a batch was not taken: {error}", self.outcome) from error
-                delay_s = self._options.backoff.delay_s(failures, self._options.chance)
-                await clock.sleep(max(delay_s, (problem.retry_after_s if problem else None) or 0))
-                failures += 1
+                retry_after_s = problem.retry_after_s if problem else None
+                await clock.sleep(waits.next(away=is_away(error), retry_after_s=retry_after_s))
             else:
                 self._count(answer)
                 self._index += len(lines)

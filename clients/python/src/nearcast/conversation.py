@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote
 
 from .acks import Acknowledgements
+from .backoff import Waits, is_away
 from .clock import within
 from .endpoint import HOPS, Endpoints, segment
 from .errors import ClosedError, NearcastError, ProblemError, TimedOutError, UnreachableError
@@ -44,6 +45,10 @@ class Conversation:
         self._path = f"/v1/clients/{segment(client)}/ws"
         self._endpoint = endpoints.of(self._path)
         """The one that was tried last."""
+        self._asked = self._endpoint
+        """The one that was asked first where the client is served, which may have named another."""
+        self._untried = 0
+        """Addresses that are tried without a wait where the present one fails."""
         self._tokens = tokens
         self._options = options
         self._clock = options.clock
@@ -149,7 +154,8 @@ class Conversation:
             self._end(UnreachableError(f"the session broke: {error!r}"))
 
     async def _connect_again_and_again(self) -> None:
-        failures = attempts = 0
+        attempts = 0
+        waits = Waits(self._options.backoff, self._options.chance)
         while self._closing is None:
             attempts += 1
             self._tell(Connecting(attempts))
@@ -158,22 +164,23 @@ class Conversation:
             if self._final(error):
                 self._end(error)
                 return
-            if ready_s is None:
+            has_asked = not isinstance(error, _NoTokenError)
+            if ready_s is None and has_asked:
+                self._endpoints.leave(self._asked)
                 self._endpoints.leave(self._endpoint)
-            else:
+            elif ready_s is not None:
                 attempts = 0
                 if ready_s >= self._options.backoff.steady_s:
-                    failures = 0
-            if attempts % len(self._endpoints):
-                delay_s = 0.0  # The next address was not tried since the last connection.
+                    waits.reset()
+            if self._untried > 0:
+                delay_s = 0.0
             elif self._retry_s is None:
-                delay_s = self._options.backoff.delay_s(failures, self._options.chance)
-                if isinstance(error, ProblemError):
-                    delay_s = max(delay_s, error.problem.retry_after_s or 0)
-                failures += 1
+                retry_after_s = error.problem.retry_after_s if isinstance(error, ProblemError) else None
+                delay_s = waits.next(away=has_asked and is_away(error), retry_after_s=retry_after_s)
             else:
                 # If the broker is not there then, the waits begin anew with short ones.
-                delay_s, failures = self._retry_s, 0
+                delay_s = self._retry_s
+                waits.reset()
             if self._closing is None:
                 await self._pause(delay_s, error)
 
@@ -196,6 +203,7 @@ class Conversation:
             try:
                 ready = await within(self._clock, OPEN_TIMEOUT_S, self._greeted(link), "no ready")
                 began = self._clock.monotonic()
+                self._untried = 0
                 await self._converse(link, ready)
             finally:
                 self._break()
@@ -213,8 +221,10 @@ class Conversation:
 
     async def _open(self) -> Link:
         self._last_problem = self._retry_s = None
-        self._endpoint = self._endpoints.of(self._path)
+        self._asked = self._endpoint = self._endpoints.of(self._path)
+        untried, self._untried = self._untried, 0
         token = await self._token()
+        self._untried = (untried or len(self._endpoints) + (self._endpoints.home(self._path) is not None)) - 1
         received = self.inbox.received
         query = f"?resume={quote(received.epoch, safe='')}:{received.offset}" if received else ""
         hops = 0
@@ -228,6 +238,8 @@ class Conversation:
                 if home is None:
                     raise
                 self._endpoint, hops = home, hops + 1
+                # Where nobody is there, the others would name it, too, until its standby has taken over.
+                self._untried = 0
             else:
                 return self._link
 
@@ -235,7 +247,7 @@ class Conversation:
         try:
             return await self._tokens.fresh()
         except Exception as error:
-            raise UnreachableError(f"there is no token: {error!r}") from error
+            raise _NoTokenError(f"there is no token: {error!r}") from error
 
     async def _greeted(self, link: Link) -> ReadyFrame:
         while True:
@@ -388,6 +400,10 @@ class Conversation:
         self.positions.fail(over)
         _fail(self._first, over)
         self._tell(Closed(error))
+
+
+class _NoTokenError(UnreachableError):
+    """Nobody brought a token; the broker was not asked."""
 
 
 class Watch(AsyncIterator[State]):

@@ -10,9 +10,9 @@ from itertools import pairwise
 import pytest
 
 import nearcast
-from nearcast import Lost, ProblemError, Ready
+from nearcast import Backoff, Lost, ProblemError, Ready
 from nearcast.endpoint import HOMES, Endpoint, Endpoints
-from tests.scripted import NO_BACKOFF, ScriptedServer, Upgrade, within
+from tests.scripted import NO_BACKOFF, Most, ScriptedServer, Upgrade, within
 
 ELSEWHERE = json.dumps({"type": "urn:nearcast:problem:elsewhere", "title": "another broker serves it", "status": 307})
 PROBLEM = {"content-type": "application/problem+json"}
@@ -79,6 +79,34 @@ async def test_what_is_sent_on_from_broker_to_broker_ends() -> None:
         await send_all_on()
         await servers[0].ready()
         session = await within(connecting)
+        await session.close()
+
+
+async def test_a_broker_that_names_one_that_is_gone_is_followed_by_a_wait_and_the_next_one() -> None:
+    async with ScriptedServer() as first, ScriptedServer() as second, ScriptedServer() as home:
+        urls, wait = [first.url, second.url], Backoff(base_s=0.001, cap_s=0.001)
+        connecting = asyncio.ensure_future(nearcast.connect(urls, "ann", backoff=wait, chance=Most()))
+        # Nobody listens there.
+        for door in [first, second, first]:
+            await send_on(door, await door.upgrade(), "http://127.0.0.1:1")
+        await send_on(second, await second.upgrade(), http(home))
+        await home.ready()
+        session = await within(connecting)
+
+        # Where the broker that it knows is gone, the list is asked at once.
+        states = session.states()
+        home.reset()
+        await home.refuse(await home.upgrade(), 503, {}, "")
+        await send_on(second, await second.upgrade(), http(home))
+        await home.refuse(await home.upgrade(), 503, {}, "")
+        await send_on(first, await first.upgrade(), http(home))
+        await home.ready()
+        waits: list[float] = []
+        while len(waits) < 3:
+            state = await within(anext(states))
+            if isinstance(state, Lost):
+                waits.append(state.retry_s)
+        assert waits == [0.001, 0, 0.001]
         await session.close()
 
 

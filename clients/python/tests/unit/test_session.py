@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import AsyncIterator
@@ -32,7 +33,7 @@ from nearcast import (
     event,
 )
 from tests.clock import FakeClock, settle
-from tests.scripted import NO_BACKOFF, ScriptedServer, connected, within
+from tests.scripted import NO_BACKOFF, Most, ScriptedServer, connected, within
 
 PROBLEM = {"type": "urn:nearcast:problem:invalid-document", "title": "not valid", "status": 400}
 
@@ -332,6 +333,45 @@ async def test_when_to_try_again_is_the_brokers_to_say() -> None:
         assert isinstance(await until(session, Ready), Ready)
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "headers", "expected"),
+    [
+        pytest.param(None, "", {}, [1, 2, 3, 3], id="a broker that cannot be reached"),
+        pytest.param(503, "recovering", {"retry-after": "1"}, [1, 2, 3, 3], id="a standby"),
+        pytest.param(429, "overloaded", {"retry-after": "1"}, [1, 2, 4, 8], id="one that is too busy"),
+        pytest.param(503, "limit-reached", {"retry-after": "5"}, [1, 5, 5, 8], id="one that is full"),
+    ],
+)
+async def test_how_long_a_session_waits(
+    status: int | None, code: str, headers: dict[str, str], expected: list[float]
+) -> None:
+    clock = FakeClock()
+    body = json.dumps({"type": f"urn:nearcast:problem:{code}", "title": "not now", "status": status})
+    options = {"clock": clock, "chance": Most(), "backoff": Backoff()}
+    async with ScriptedServer() as server, server.session("ann", **options) as session:
+        # A connection that held for less than ten seconds is the first failure.
+        states = session.states()
+        server.reset()
+        waits = [await _wait(states)]
+        while len(waits) < len(expected):
+            await clock.advance(waits[-1])
+            upgrade = await server.upgrade()
+            if status is None:
+                await server.accept(upgrade)
+                server.reset()
+            else:
+                await server.refuse(upgrade, status, {"content-type": "application/problem+json", **headers}, body)
+            waits.append(await _wait(states))
+        assert waits == expected
+
+
+async def _wait(states: AsyncIterator[State]) -> float:
+    """How long the session waits when it is lost the next time."""
+    while not isinstance(state := await within(anext(states)), Lost):
+        pass
+    return state.retry_s
+
+
 async def test_a_session_that_holds_begins_its_backoff_anew() -> None:
     clock = FakeClock()
     backoff = Backoff(base_s=1, cap_s=64, steady_s=10)
@@ -349,7 +389,7 @@ async def test_a_session_that_holds_begins_its_backoff_anew() -> None:
             server.reset()
             await server.ready()
             await until(session, Ready)
-        assert delays == [1, 2, 4, 1, 2]
+        assert delays == [1, 2, 3, 1, 2]
 
 
 async def test_no_token_is_tried_again() -> None:
@@ -364,6 +404,37 @@ async def test_no_token_is_tried_again() -> None:
 
     async with ScriptedServer() as server, server.session("ann", token=provider):
         assert asked == 2
+
+
+async def test_a_session_waits_longer_and_longer_for_a_token_and_tries_no_other_address_at_once() -> None:
+    asked = 0
+
+    def provider() -> str:
+        nonlocal asked
+        asked += 1
+        if 1 < asked < 6:
+            raise OSError("no network")
+        return f"t{asked}"
+
+    clock = FakeClock()
+    async with ScriptedServer() as first, ScriptedServer() as second:
+        urls = [first.url, second.url]
+        connecting = asyncio.ensure_future(
+            nearcast.connect(urls, "ann", token=provider, clock=clock, chance=Most(), connect_timeout_s=None)
+        )
+        await first.refuse(await first.upgrade(), 503, {}, "")
+
+        async def sleeps(wait_s: float) -> None:
+            while clock.sleeping != [clock.monotonic() + wait_s]:
+                await asyncio.sleep(0.001)
+
+        # The second address is due at once, and there is no token for it.
+        for wait_s in [1, 2, 4, 8]:
+            await within(sleeps(wait_s))
+            await clock.advance(wait_s)
+        upgrade = await second.ready()
+        assert (asked, upgrade.token) == (6, f"t{asked}")
+        await (await within(connecting)).close()
 
 
 async def test_nobody_is_there() -> None:

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator
 
 import pytest
 
-from nearcast import Backoff, Fix, TimedOutError
+from nearcast import Fix, TimedOutError
 from nearcast.acks import Acknowledgements
 from nearcast.clock import within
 from nearcast.follow import Recorder, Throttle, follow, great_circle_m, planar_m
 from nearcast.tokens import Tokens, ends_at
 from tests.clock import FakeClock, settle
 from tests.vectors.test_frames import token_until
-
-
-class Most(random.Random):
-    """Always the most that there is."""
-
-    def uniform(self, a: float, b: float) -> float:
-        return max(a, b)
-
-
-def test_backoff_doubles_up_to_its_cap() -> None:
-    backoff = Backoff()
-    assert [backoff.delay_s(failures, Most()) for failures in range(9)] == [0.25, 0.5, 1, 2, 4, 8, 16, 30, 30]
-    assert backoff.delay_s(10**6, Most()) == 30
-    chance = random.Random(1)
-    assert {0 <= backoff.delay_s(3, chance) <= 2 for _ in range(100)} == {True}
 
 
 async def test_a_token_is_renewed_a_minute_before_its_end() -> None:

@@ -1,8 +1,15 @@
 //! The addresses of a cluster's brokers: one away, one a standby, one that carries out what is asked.
 
-use std::time::Duration;
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use nearcast_client::{Broker, Connection, Error, Subscription, connect, event, everywhere};
+use rand::RngCore;
 use serde_json::json;
 
 use crate::{
@@ -141,4 +148,116 @@ async fn what_is_sent_on_from_broker_to_broker_ends() {
     servers[0].request().await.accept().await.ready("e1", 0).await;
     let connected = within("connect", connecting).await.expect("no panic");
     drop(connected.expect("a session, after a redirect that was a failure"));
+}
+
+#[tokio::test]
+async fn where_a_broker_names_one_that_is_gone_a_wait_follows_and_then_the_next_one_is_asked() {
+    let (first, second, home) = tokio::join!(Server::start(), Server::start(), Server::start());
+    let wait = Duration::from_millis(1);
+    let connecting =
+        connect(first.url(), "ann").address(second.url()).backoff(wait, wait).random(Most).into_future();
+    let connecting = tokio::spawn(connecting);
+    for door in [&first, &second, &first] {
+        redirect(door.request().await, AWAY).await;
+    }
+    redirect(second.request().await, &home.url()).await;
+    let mut peer = home.request().await.accept().await;
+    peer.ready("e1", 0).await;
+    let (session, _messages) = within("connect", connecting).await.expect("no panic").expect("connected");
+
+    // Where the broker that it knows is gone, the list is asked at once.
+    let mut changes = session.connections();
+    peer.reset();
+    home.request().await.answer(503, &json!({}), "").await;
+    redirect(second.request().await, &home.url()).await;
+    home.request().await.answer(503, &json!({}), "").await;
+    redirect(first.request().await, &home.url()).await;
+    home.request().await.accept().await.ready("e1", 0).await;
+    let mut waits = Vec::new();
+    while waits.len() < 3 {
+        if let Some(Connection::Lost { retry_in, .. }) = within("a loss", changes.next()).await {
+            waits.push(retry_in > Duration::ZERO);
+        }
+    }
+    assert_eq!(waits, [true, false, true]);
+}
+
+#[tokio::test]
+async fn how_long_a_session_waits() {
+    let cases = [
+        (503, "recovering", "1", [1, 2, 3, 3]),
+        (429, "overloaded", "1", [1, 2, 4, 8]),
+        (503, "limit-reached", "5", [1, 5, 5, 8]),
+    ];
+    for (status, code, retry_after, expected) in cases {
+        let server = Server::start().await;
+        let connecting = tokio::spawn(connect(server.url(), "ann").random(Most).into_future());
+        let mut peer = server.request().await.accept().await;
+        peer.ready("e1", 0).await;
+        let (session, _messages) = within("connect", connecting).await.expect("no panic").expect("connected");
+        let mut changes = session.connections();
+        // A connection that held for less than ten seconds is the first failure.
+        peer.reset();
+        let mut waits = Vec::new();
+        loop {
+            let Some(Connection::Lost { retry_in, .. }) = within("a change", changes.next()).await else {
+                continue;
+            };
+            waits.push(retry_in.as_secs_f64().round());
+            if waits.len() == expected.len() {
+                break;
+            }
+            session.wake();
+            let problem = json!({"type": format!("urn:nearcast:problem:{code}"), "title": "not now"});
+            let headers = json!({"content-type": "application/problem+json", "retry-after": retry_after});
+            server.request().await.answer(status, &headers, &problem.to_string()).await;
+        }
+        assert_eq!(waits, expected.map(f64::from), "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_session_waits_for_a_token_and_tries_no_other_address_at_once() {
+    let server = Server::start().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let provider = move || {
+        let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+        let absent = (2..4).contains(&number);
+        async move { if absent { Err(std::io::Error::other("not now")) } else { Ok(format!("t{number}")) } }
+    };
+    let wait = Duration::from_millis(1);
+    let connecting = connect(server.url(), "ann").token_provider(provider).backoff(wait, wait);
+    let connecting = tokio::spawn(connecting.address(AWAY).random(Most).into_future());
+    let mut peer = server.request().await.accept().await;
+    peer.ready("e1", 0).await;
+    let (session, _messages) = within("connect", connecting).await.expect("no panic").expect("connected");
+    let mut changes = session.connections();
+    peer.reset();
+    let request = server.request().await;
+    assert_eq!(request.token(), Some("t4"));
+    request.accept().await.ready("e1", 0).await;
+    let mut waits = Vec::new();
+    while waits.len() < 3 {
+        if let Some(Connection::Lost { retry_in, .. }) = within("a loss", changes.next()).await {
+            waits.push(retry_in > Duration::ZERO);
+        }
+    }
+    assert_eq!(waits, [true, true, true]);
+}
+
+/// Always the most that there is.
+struct Most;
+
+impl RngCore for Most {
+    fn next_u32(&mut self) -> u32 {
+        u32::MAX
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        u64::MAX
+    }
+
+    fn fill_bytes(&mut self, bytes: &mut [u8]) {
+        bytes.fill(0xff);
+    }
 }

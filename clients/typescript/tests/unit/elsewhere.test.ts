@@ -124,6 +124,52 @@ describe("a session", () => {
     expect(door.asked.length).toBeGreaterThan(asked.length);
   });
 
+  test("waits where a broker names one that cannot be reached, and then asks the next one", async () => {
+    const [first, second] = doors as [Door, Door];
+    // Nobody listens there.
+    first.other = second.other = "http://127.0.0.1:1";
+    const waits: number[] = [];
+    const stop = new AbortController();
+    const options: ConnectOptions = {
+      url: [first.url, second.url],
+      client: "ann",
+      signal: stop.signal,
+      backoff: { base_s: 0.001, cap_s: 0.001 },
+      random: () => 1,
+      onConnection: (change) => {
+        if (change.state !== "lost") return;
+        waits.push(change.retry_ms);
+        if (waits.length === 4) stop.abort(change.error);
+      },
+    };
+    await expect(connect(options)).rejects.toThrow("ECONNREFUSED");
+    expect(waits).toEqual([1, 1, 1, 1]);
+    expect(doors.map(({ asked }) => asked.length)).toEqual([2, 2, 0, 0]);
+  });
+
+  test("asks the list at once where the broker that it knows is gone", async () => {
+    const [door] = doors as [Door];
+    door.other = home.url;
+    const waits: number[] = [];
+    const connecting = connect({
+      url: door.url,
+      client: "ann",
+      backoff: { base_s: 0.001, cap_s: 0.001 },
+      random: () => 1,
+      onConnection: (change) => {
+        if (change.state === "lost") waits.push(change.retry_ms);
+      },
+    });
+    const peer = await home.accept();
+    sessions.push(await within(connecting, "the session"));
+    peer.reset();
+    (await home.upgrade()).refuse(503, {}, "");
+    (await home.upgrade()).refuse(503, {}, "");
+    await home.accept();
+    // The connection that broke, the broker that was known, and the one that the list named.
+    expect(waits).toEqual([1, 0, 1]);
+  });
+
   test("is sent on three times and not more, and then waits", async () => {
     const [first, second, third, fourth] = doors as [Door, Door, Door, Door];
     for (const [door, next] of [

@@ -1,26 +1,10 @@
 import { describe, expect, test } from "vitest";
 
 import { attr, ProblemError } from "nearcast";
-import { Backoff } from "../../src/backoff.js";
 import { distance_m, Throttle, Recorder, type Fix } from "../../src/follow.js";
 import { readFrame } from "../../src/frames.js";
 import { expiry, Tokens } from "../../src/tokens.js";
 import { FakeClock } from "../support/clock.js";
-
-describe("backoff", () => {
-  test("waits a random part of a bound that doubles up to the cap", () => {
-    const backoff = new Backoff({}, () => 0.5);
-    expect(Array.from({ length: 9 }, () => backoff.next())).toEqual([125, 250, 500, 1000, 2000, 4000, 8000, 15_000, 15_000]);
-    backoff.reset();
-    expect(backoff.next()).toBe(125);
-  });
-
-  test("waits no shorter than the broker asked for", () => {
-    const backoff = new Backoff({ base_s: 1, cap_s: 4 }, () => 0.9);
-    expect(backoff.next(5)).toBe(5000);
-    expect(backoff.next()).toBe(1800);
-  });
-});
 
 describe("tokens", () => {
   const token = (claims: object): string => `h.${Buffer.from(JSON.stringify(claims)).toString("base64url")}.s`;

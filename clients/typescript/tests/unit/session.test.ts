@@ -120,6 +120,37 @@ describe("connecting", () => {
     await server.accept();
   });
 
+  test.each([
+    ["a broker that cannot be reached", undefined, "", {}, [1000, 2000, 3000, 3000]],
+    ["a standby", 503, "recovering", { "retry-after": "1" }, [1000, 2000, 3000, 3000]],
+    ["one that is too busy", 429, "overloaded", { "retry-after": "1" }, [1000, 2000, 4000, 8000]],
+    ["one that is full", 503, "limit-reached", { "retry-after": "5" }, [5000, 5000, 5000, 8000]],
+  ])("waits for %s", async (_, status, code, headers, expected) => {
+    const clock = new FakeClock();
+    const waits: number[] = [];
+    const connecting = open({
+      clock,
+      connectTimeout_s: 3600,
+      backoff: {},
+      random: () => 1,
+      onConnection: (change) => {
+        if (change.state === "lost") waits.push(change.retry_ms);
+      },
+    });
+    const body = JSON.stringify({ type: `urn:nearcast:problem:${code}`, title: "not now", status });
+    for (const wait_ms of expected) {
+      const upgrade = await server.upgrade();
+      const before = waits.length;
+      if (status === undefined) (await upgrade.accept()).reset();
+      else upgrade.refuse(status, { "content-type": "application/problem+json", ...headers }, body);
+      await until(() => waits.length > before && clock.waits.includes(wait_ms), "it waits");
+      clock.advance(wait_ms);
+    }
+    await server.accept();
+    await within(connecting, "the session");
+    expect(waits).toEqual(expected);
+  });
+
   test("waits for a provider of tokens that has none yet", async () => {
     const changes: Connection[] = [];
     let asked = 0;
@@ -136,6 +167,38 @@ describe("connecting", () => {
     (await upgrade.accept()).ready();
     await connecting;
     expect(changes.map(({ state }) => state)).toEqual(["connecting", "lost", "connecting", "lost", "connecting", "ready"]);
+  });
+
+  test("waits longer and longer for such a provider, and tries no other address at once", async () => {
+    const clock = new FakeClock();
+    const waits: number[] = [];
+    let asked = 0;
+    const connecting = open({
+      // Nobody listens at the first.
+      url: ["http://127.0.0.1:1", server.url],
+      clock,
+      connectTimeout_s: 3600,
+      backoff: {},
+      random: () => 1,
+      token: () => {
+        asked += 1;
+        if (asked > 1 && asked < 6) throw new Error("not now");
+        return `t${asked}`;
+      },
+      onConnection: (change) => {
+        if (change.state === "lost") waits.push(change.retry_ms);
+      },
+    });
+    const expected = [0, 1000, 2000, 4000, 8000];
+    for (const [index, wait_ms] of expected.entries()) {
+      await until(() => waits.length > index && (wait_ms === 0 || clock.waits.includes(wait_ms)), "it waits");
+      clock.advance(wait_ms);
+    }
+    const upgrade = await server.upgrade();
+    expect(upgrade.token).toBe("t6");
+    (await upgrade.accept()).ready();
+    await within(connecting, "the session");
+    expect(waits).toEqual(expected);
   });
 });
 
