@@ -194,7 +194,7 @@ async fn open_events(servers: &Servers) -> Arc<JetStream> {
     let options = Options { stream, subject, replicas: REPLICAS, is_to_be_made: true };
     let bytes_max = NonZeroU64::new(1 << 30).expect("it is not zero");
     loop {
-        match JetStream::open_events(servers.client().await, &options, bytes_max).await {
+        match JetStream::open_events(servers.client().await, &options, bytes_max, 1).await {
             Ok(log) => return Arc::new(log),
             Err(error) => {
                 eprintln!("{error}");

@@ -68,7 +68,8 @@ impl From<DemandError> for Fault {
             | DemandError::SyncInterval { .. }
             | DemandError::SystemAccount { .. }
             | DemandError::MaxPayload { .. }
-            | DemandError::Stream { .. } => Self::Lasting(error.into()),
+            | DemandError::Stream { .. }
+            | DemandError::Partitions { .. } => Self::Lasting(error.into()),
         }
     }
 }
@@ -141,7 +142,8 @@ impl Cluster {
             let (stream, subject) = (format!("{name}-events"), format!("{name}.events"));
             let options = Options { stream, subject, replicas, is_to_be_made: true };
             let bytes_max = NonZeroU64::new(settings.events_bytes).unwrap_or(NonZeroU64::MAX);
-            events = Some(Arc::new(JetStream::open_events(client.clone(), &options, bytes_max).await?));
+            let opened = JetStream::open_events(client.clone(), &options, bytes_max, settings.partitions);
+            events = Some(Arc::new(opened.await?));
         }
         if settings.is_partitioned() {
             let place = format!("{}-of-{}", settings.partition, settings.partitions);

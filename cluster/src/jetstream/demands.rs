@@ -74,6 +74,18 @@ pub enum DemandError {
         /// What it has to be.
         wanted: String,
     },
+    /// The stream was made for another number of partitions.
+    #[error(
+        "stream {stream} has {found}, and this broker wants {wanted}: the number of partitions stays as it was when the cluster began"
+    )]
+    Partitions {
+        /// The stream.
+        stream: String,
+        /// What it was made for.
+        found: String,
+        /// What the broker wants it for.
+        wanted: String,
+    },
     /// The stream is not there, and [`Options::is_to_be_made`](super::Options::is_to_be_made) says that it was.
     #[error(
         "stream {stream} is not there any more, and a new one would be empty: restore it, or begin anew with an empty data directory"
@@ -205,6 +217,11 @@ pub(super) fn check_stream(wanted: &Config, found: &Config) -> Result<(), Demand
     // A ledger that is full takes no more, whatever its size.
     let bytes = |config: &Config| config.max_bytes.max(0).to_string();
     let size = (wanted.max_bytes > 0).then(|| ("max_bytes", bytes(found), bytes(wanted)));
+    if let Some((found, wanted)) = found.description.clone().zip(wanted.description.clone())
+        && found != wanted
+    {
+        return Err(DemandError::Partitions { stream, found, wanted });
+    }
     let other = settings.into_iter().chain(size).find(|(_, found, wanted)| found != wanted);
     let short = || {
         let (found, wanted) = (found.duplicate_window, wanted.duplicate_window);

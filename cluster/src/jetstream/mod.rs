@@ -93,7 +93,7 @@ impl JetStream {
     }
 
     /// Opens a stream of events as [`JetStream::open`] does a ledger. It drops records that are older than 15 minutes, and the oldest where
-    /// all together have more than `bytes_max` bytes.
+    /// all together have more than `bytes_max` bytes. Its description tells for how many partitions it was made, which have to be these.
     ///
     /// # Errors
     /// Any [`DemandError`].
@@ -101,9 +101,11 @@ impl JetStream {
         client: Client,
         options: &Options,
         bytes_max: NonZeroU64,
+        partitions: u32,
     ) -> Result<Self, DemandError> {
         let (discard, max_bytes) = (DiscardPolicy::Old, i64::try_from(bytes_max.get()).unwrap_or(i64::MAX));
-        let config = Config { discard, max_bytes, max_age: EVENTS_KEPT, ..config(options) };
+        let description = Some(format!("events for {partitions} partitions"));
+        let config = Config { discard, max_bytes, max_age: EVENTS_KEPT, description, ..config(options) };
         Self::open_as(client, options, config).await
     }
 

@@ -215,7 +215,7 @@ async fn open(servers: &Servers, options: &Options) -> JetStream {
 async fn open_with(servers: &Servers, options: &Options, bytes_max: NonZeroU64) -> JetStream {
     let deadline = Instant::now() + DEADLINE;
     loop {
-        match JetStream::open_events(servers.client().await, options, bytes_max).await {
+        match JetStream::open_events(servers.client().await, options, bytes_max, 3).await {
             Ok(log) => return log,
             Err(error) => assert!(Instant::now() < deadline, "{error}"),
         }
@@ -321,9 +321,12 @@ fn a_stream_of_events_drops_what_is_old_and_a_ledger_does_not() {
         let error = JetStream::open(client.clone(), &options).await.unwrap_err();
         assert!(matches!(error, DemandError::Stream { setting: "discard", .. }), "{error}");
         let other = NonZeroU64::new(1 << 20).unwrap();
-        let error = JetStream::open_events(client, &options, other).await.unwrap_err();
+        let error = JetStream::open_events(client.clone(), &options, other, 3).await.unwrap_err();
         let wanted = "stream kinds has `max_bytes: 67108864`: set it to 1048576";
         assert!(error.to_string().starts_with(wanted), "{error}");
+        let same = NonZeroU64::new(64 << 20).unwrap();
+        let error = JetStream::open_events(client, &options, same, 2).await.unwrap_err();
+        assert!(matches!(error, DemandError::Partitions { .. }), "{error}");
     });
 }
 
