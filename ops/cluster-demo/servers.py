@@ -55,6 +55,20 @@ class Servers:
 
     def start(self):
         """Each NATS server, then a broker of each partition, then a standby for each."""
+        self.start_servers()
+        ports = free_ports(2 * PARTITIONS)
+        for partition, port in enumerate(ports[:PARTITIONS], 1):
+            self.start_broker(partition, port)
+        self.wait("each partition has an active broker", lambda: all(broker.is_ready() for broker in self.brokers))
+        active = list(self.brokers)
+        for partition, port in enumerate(ports[PARTITIONS:], 1):
+            self.start_broker(partition, port)
+        standbys = self.brokers[PARTITIONS:]
+        self.wait("the standbys follow", lambda: all(map(follows, standbys)))
+        self.wait("all brokers are listed", lambda: len((self.look() or {}).get("members", [])) == len(ports))
+        return active, standbys
+
+    def start_servers(self):
         clients, routes, self.monitors = (free_ports(9)[at : at + 3] for at in (0, 3, 6))
         for at in range(3):
             config = self.folder / f"n{at + 1}.conf"
@@ -71,17 +85,6 @@ class Servers:
         urls = [f"http://127.0.0.1:{port}" for port in self.monitors]
         self.wait("the NATS servers are well", lambda: all(ask(url, "GET", "/healthz")[0] == 200 for url in urls))
         self.addresses = {who: ",".join(f"nats://{who}@127.0.0.1:{port}" for port in clients) for who in (USER, SYSTEM)}
-        ports = free_ports(2 * PARTITIONS)
-        for partition, port in enumerate(ports[:PARTITIONS], 1):
-            self.start_broker(partition, port)
-        self.wait("each partition has an active broker", lambda: all(broker.is_ready() for broker in self.brokers))
-        active = list(self.brokers)
-        for partition, port in enumerate(ports[PARTITIONS:], 1):
-            self.start_broker(partition, port)
-        standbys = self.brokers[PARTITIONS:]
-        self.wait("the standbys follow", lambda: all(map(follows, standbys)))
-        self.wait("all brokers are listed", lambda: len((self.look() or {}).get("members", [])) == len(ports))
-        return active, standbys
 
     def start_broker(self, partition, port):
         url = f"http://127.0.0.1:{port}"
