@@ -16,7 +16,6 @@ import { OTHER } from "../live/scale.js";
 import type { Marks } from "./density.js";
 import { ObjectChoice } from "./object-choice.js";
 import { Time } from "./time.js";
-import { MARKED_MS } from "../live/violations.js";
 import type { Layer } from "./view.js";
 import { Walker, WalkerRing } from "./walker.js";
 
@@ -118,6 +117,9 @@ function Switches() {
   const [placed, listed] = [clients.places.value + merged, console.figures.shown.value?.stats.clients ?? clients.list.value.length];
   const attribute = live.objects.attribute;
   const kind = attribute === undefined ? "object" : objectKind(attribute).toLowerCase();
+  const marked = live.violations.marked.value;
+  // What only the frame of its event says has a mark and is no finding.
+  const found = live.violations.lately.value || marked;
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value - (view.value?.hidden.value ?? 0),
@@ -149,16 +151,16 @@ function Switches() {
           <span class="sample match" aria-hidden="true" /> Matches of the draft
         </p>
       )}
-      {live.violations.marked.value > 0 && (
+      {found > 0 && (
         <p class="marked">
           <span class="sample violations" aria-hidden="true" />
           <button type="button" class="link" onClick={() => console.go("checks")}>
             Violations
           </button>
-          <output class="numbers quiet" data-violations={live.violations.marked.value}>
-            {count(live.violations.marked.value)}
+          <output class="numbers quiet" data-violations={found}>
+            {count(found)}
           </output>
-          <small class="quiet">in the last {MARKED_MS / 1000} s</small>
+          <small class="quiet">in the last minute{found !== marked && `, of ${counted(marked, "mark")}`}</small>
         </p>
       )}
       {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}

@@ -93,6 +93,8 @@ export class MapView implements Shown {
   readonly #base: BaseMap;
   readonly #events: Points;
   readonly #clients: Points;
+  /** Triangles on the marks of objects that have violated a check: no name hides them. */
+  readonly #violations: Points;
   /** An answer to Why. */
   readonly answer: AnswerLayer;
   readonly #density: Density;
@@ -129,6 +131,7 @@ export class MapView implements Shown {
     this.#base = base;
     this.#clients = new Points(LOOKS).addTo(base);
     this.#events = new Points(LOOKS, MOTION).addTo(base);
+    this.#violations = new Points(LOOKS, { glide_s: MOTION.glide_s }).addTo(base, "names");
     this.#density = new Density(base, this.#events, () => (this.#switched.events ? this.marks : "points"));
     this.#flashes = new Flashes(base);
     this.#lines = new Lines(base, this.#events);
@@ -227,18 +230,26 @@ export class MapView implements Shown {
     if (!this.#meaning.shows(seen)) {
       this.#hidden.add(seen.id);
       this.hidden.value = this.#hidden.size;
-      this.#events.remove(seen.id);
+      this.#take(seen.id);
       return;
     }
     this.#unhide(seen.id);
     const at = this.#base.plane.toMap(seen.place);
     const violates = this.#meaning.violates(seen.id);
     const derived = this.#meaning.derived(seen);
-    const look = seen.matched ? MATCH : violates ? VIOLATION : derived ? DERIVED : seen.object === undefined ? EVENT : OBJECT;
-    const colour = seen.matched || violates || derived ? -1 : this.#meaning.colourOf(seen);
+    const look = seen.matched ? MATCH : derived ? DERIVED : seen.object === undefined ? EVENT : OBJECT;
+    const colour = seen.matched || derived ? -1 : this.#meaning.colourOf(seen);
     // Of a longer time nobody knows the way in between.
     const jump = Math.abs(seen.after_s ?? 0) > KNOWN_WAY_S;
-    this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000, jump });
+    const life_s = (seen.ends_ms - seen.seen_ms) / 1000;
+    this.#events.put(seen.id, at, look, { colour, life_s, jump });
+    if (violates && !seen.matched) this.#violations.put(seen.id, at, VIOLATION, { life_s, jump });
+    else this.#violations.remove(seen.id);
+  }
+
+  #take(id: string): void {
+    this.#events.remove(id);
+    this.#violations.remove(id);
   }
 
   #unhide(id: string): void {
@@ -254,8 +265,7 @@ export class MapView implements Shown {
   /** What marks mean from now on; those that are there are put again. */
   mean(meaning: Meaning, all: Iterable<Seen>): void {
     this.#meaning = meaning;
-    for (const seen of all)
-      if (!seen.matched && !meaning.violates(seen.id) && !meaning.derived(seen)) this.#events.recolour(seen.id, meaning.colourOf(seen));
+    for (const seen of all) if (!seen.matched && !meaning.derived(seen)) this.#events.recolour(seen.id, meaning.colourOf(seen));
   }
 
   /** Says how marks are shown; `auto` counts them where many are far away. */
@@ -271,7 +281,9 @@ export class MapView implements Shown {
   }
 
   #turn(): void {
-    this.#events.visible = this.#switched.events && this.marks === "points";
+    const visible = this.#switched.events && this.marks === "points";
+    this.#events.visible = visible;
+    this.#violations.visible = visible;
     this.#lines.visible = this.#switched.groups && !this.#answered && this.marks === "points";
     // Between rings of clusters single clients say nothing.
     this.#clients.visible = this.#switched.clients && this.marks !== "clusters";
@@ -343,13 +355,14 @@ export class MapView implements Shown {
 
   remove(id: string): void {
     this.#unhide(id);
-    this.#events.remove(id);
+    this.#take(id);
   }
 
   clear(): void {
     this.#hidden.clear();
     this.hidden.value = 0;
     this.#events.clear();
+    this.#violations.clear();
   }
 
   /** Draws marks again, for they fade; and shows them otherwise where there are many by now. */
