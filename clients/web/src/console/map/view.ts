@@ -16,6 +16,7 @@ import { pointsOf, type Seen } from "../live/objects.js";
 import type { Report } from "../live/past.js";
 import { AnswerLayer } from "./answer.js";
 import { boxOf, type Box } from "./areas.js";
+import { Coverage } from "./coverage.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 import { Lines } from "./lines.js";
@@ -98,6 +99,7 @@ export class MapView implements Shown {
   /** An answer to Why. */
   readonly answer: AnswerLayer;
   readonly #density: Density;
+  readonly #coverage: Coverage;
   readonly #lines: Lines;
   readonly #flashes: Flashes;
   /** By the source of the shapes. */
@@ -136,6 +138,7 @@ export class MapView implements Shown {
     this.#flashes = new Flashes(base);
     this.#lines = new Lines(base, this.#events);
     this.#addShade();
+    this.#coverage = new Coverage(base);
     this.#addShapes("areas", "--map-area", 0.08);
     this.#addShapes("chosen", "--accent", 0.16);
     this.#addShapes("draft", "--map-match", 0.12);
@@ -391,6 +394,7 @@ export class MapView implements Shown {
 
   draw(source: "areas" | "shade" | "chosen" | "draft" | "draft-handles" | "route", features: Feature[]): void {
     this.#corridors.get(source)?.show(features);
+    if (source === "shade") this.#coverage.show(features);
     this.#base.setData(source, { type: "FeatureCollection", features });
   }
 
@@ -404,6 +408,7 @@ export class MapView implements Shown {
     else {
       const areas = this.#corridors.get("areas");
       if (areas !== undefined) areas.visible = on;
+      this.#coverage.visible = on;
       for (const id of AREAS) this.#base.map.setLayoutProperty(id, "visibility", on ? "visible" : "none");
     }
   }

@@ -1,0 +1,83 @@
+// Where the small areas are, all together: one outline around what they cover, and one tint. Rings of hundreds would hide the map, and without an edge
+// nobody sees from far away what is covered. It has a canvas: the map's own layers draw every circle for itself.
+
+import { MercatorCoordinate } from "maplibre-gl";
+import type { Feature } from "geojson";
+
+import type { BaseMap } from "../../shared/map/map.js";
+import { cleared } from "../../shared/map/pen.js";
+
+/** Pixels of the world's width at zoom 0. */
+const WORLD_PX = 512;
+const OUTLINE = { width: 1.25, opacity: 0.75 };
+const TINT = 0.1;
+
+export class Coverage {
+  readonly #base: BaseMap;
+  readonly #canvas: HTMLCanvasElement;
+  /** The discs in pixels at zoom 0, from `#origin`: a path far from its origin would be coarse close by. */
+  #path: Path2D | undefined;
+  #origin: readonly [x: number, y: number] = [0, 0];
+  #visible = true;
+
+  constructor(base: BaseMap) {
+    this.#base = base;
+    this.#canvas = document.createElement("canvas");
+    this.#canvas.className = "points coverage";
+    this.#canvas.hidden = true;
+    base.map.getCanvas().after(this.#canvas);
+    for (const when of ["move", "resize"] as const) base.map.on(when, () => this.#draw());
+    base.onTheme(() => this.#draw());
+  }
+
+  /** Draws points that have a `radius`, in pixels at zoom 0, as one area. */
+  show(discs: readonly Feature[]): void {
+    this.#path = undefined;
+    for (const { geometry, properties } of discs) {
+      const radius: unknown = properties?.["radius"];
+      if (geometry.type !== "Point" || typeof radius !== "number") continue;
+      const [lon = 0, lat = 0] = geometry.coordinates;
+      const { x, y } = MercatorCoordinate.fromLngLat([lon, lat]);
+      if (this.#path === undefined) [this.#path, this.#origin] = [new Path2D(), [x, y]];
+      const [east, south] = [(x - this.#origin[0]) * WORLD_PX, (y - this.#origin[1]) * WORLD_PX];
+      this.#path.moveTo(east + radius, south);
+      this.#path.arc(east, south, radius, 0, 2 * Math.PI);
+    }
+    this.#draw();
+  }
+
+  set visible(visible: boolean) {
+    this.#visible = visible;
+    this.#draw();
+  }
+
+  #draw(): void {
+    const path = this.#path;
+    // An empty canvas costs what a full one does when the page is put together.
+    this.#canvas.hidden = !this.#visible || path === undefined;
+    const { map } = this.#base;
+    const pen = this.#canvas.hidden || path === undefined ? null : cleared(this.#canvas, map);
+    if (pen === null || path === undefined) return;
+    const scale = 2 ** map.getZoom();
+    const centre = MercatorCoordinate.fromLngLat(map.getCenter());
+    const { clientWidth, clientHeight } = map.getCanvas();
+    pen.save();
+    pen.translate(
+      (this.#origin[0] - centre.x) * WORLD_PX * scale + clientWidth / 2,
+      (this.#origin[1] - centre.y) * WORLD_PX * scale + clientHeight / 2,
+    );
+    pen.scale(scale, scale);
+    pen.strokeStyle = pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--map-area");
+    // Half of each ring lies within a disc, and is taken away: what is left is the outline of all.
+    pen.lineWidth = (2 * OUTLINE.width) / scale;
+    pen.globalAlpha = OUTLINE.opacity;
+    pen.stroke(path);
+    pen.globalAlpha = 1;
+    pen.globalCompositeOperation = "destination-out";
+    pen.fill(path);
+    pen.globalCompositeOperation = "source-over";
+    pen.globalAlpha = TINT;
+    pen.fill(path);
+    pen.restore();
+  }
+}
