@@ -9,8 +9,11 @@ import { cleared } from "../../shared/map/pen.js";
 
 /** Pixels of the world's width at zoom 0. */
 const WORLD_PX = 512;
-const OUTLINE = { width: 1.25, opacity: 0.75 };
+const OUTLINE = { width: 1.25, opacity: 0.6 };
 const TINT = 0.1;
+/** Narrower discs have no outline, which would be one more mark, and a deeper tint. */
+const LEAST_PX = 5;
+const FAR_TINT = 0.28;
 
 export class Coverage {
   readonly #base: BaseMap;
@@ -18,6 +21,8 @@ export class Coverage {
   /** The discs in pixels at zoom 0, from `#origin`: a path far from its origin would be coarse close by. */
   #path: Path2D | undefined;
   #origin: readonly [x: number, y: number] = [0, 0];
+  /** Of the largest disc, in pixels at zoom 0. */
+  #radius = 0;
   #visible = true;
 
   constructor(base: BaseMap) {
@@ -33,6 +38,7 @@ export class Coverage {
   /** Draws points that have a `radius`, in pixels at zoom 0, as one area. */
   show(discs: readonly Feature[]): void {
     this.#path = undefined;
+    this.#radius = 0;
     for (const { geometry, properties } of discs) {
       const radius: unknown = properties?.["radius"];
       if (geometry.type !== "Point" || typeof radius !== "number") continue;
@@ -40,6 +46,7 @@ export class Coverage {
       const { x, y } = MercatorCoordinate.fromLngLat([lon, lat]);
       if (this.#path === undefined) [this.#path, this.#origin] = [new Path2D(), [x, y]];
       const [east, south] = [(x - this.#origin[0]) * WORLD_PX, (y - this.#origin[1]) * WORLD_PX];
+      this.#radius = Math.max(this.#radius, radius);
       this.#path.moveTo(east + radius, south);
       this.#path.arc(east, south, radius, 0, 2 * Math.PI);
     }
@@ -69,14 +76,17 @@ export class Coverage {
     pen.scale(scale, scale);
     pen.strokeStyle = pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--map-area");
     // Half of each ring lies within a disc, and is taken away: what is left is the outline of all.
-    pen.lineWidth = (2 * OUTLINE.width) / scale;
-    pen.globalAlpha = OUTLINE.opacity;
-    pen.stroke(path);
-    pen.globalAlpha = 1;
-    pen.globalCompositeOperation = "destination-out";
-    pen.fill(path);
-    pen.globalCompositeOperation = "source-over";
-    pen.globalAlpha = TINT;
+    const isFar = this.#radius * scale < LEAST_PX;
+    if (!isFar) {
+      pen.lineWidth = (2 * OUTLINE.width) / scale;
+      pen.globalAlpha = OUTLINE.opacity;
+      pen.stroke(path);
+      pen.globalAlpha = 1;
+      pen.globalCompositeOperation = "destination-out";
+      pen.fill(path);
+      pen.globalCompositeOperation = "source-over";
+    }
+    pen.globalAlpha = isFar ? FAR_TINT : TINT;
     pen.fill(path);
     pen.restore();
   }

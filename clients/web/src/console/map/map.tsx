@@ -160,7 +160,7 @@ function Switches() {
           <output class="numbers quiet" data-violations={found}>
             {count(found)}
           </output>
-          <small class="quiet">in the last minute{found !== marked && `, of ${counted(marked, "mark")}`}</small>
+          <small class="quiet">in the last minute{marked > 0 && found !== marked && `, by ${counted(marked, kind)}`}</small>
         </p>
       )}
       {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
