@@ -46,6 +46,7 @@ export function MapPart() {
       )}
       <Layers />
       <RingKey />
+      <SceneKey />
       <Tip />
       <div class="zoom" role="group" aria-label="Map">
         <button type="button" aria-label="Zoom in" title="Zoom in" onClick={() => view.value?.zoom(1)}>
@@ -69,17 +70,13 @@ const LAYERS: readonly (readonly [Layer, string])[] = [
   ["clients", "Clients"],
   ["areas", "Areas"],
   ["groups", "Groups"],
-];
-const MOTIONS: readonly (readonly [Layer, string])[] = [
-  ["trails", "Trails"],
   ["flashes", "Deliveries"],
 ];
+const MOTIONS: readonly (readonly [Layer, string])[] = [["trails", "Trails"]];
 /** What else is seen on the map. */
 const SIGNS: readonly (readonly [sample: string, words: string])[] = [
   ["heading", "headed where its tip points"],
   ["trails", "its way in the last 40 s"],
-  ["flashes", "just delivered to a client"],
-  ["shade", "small areas, darker where more of them lie"],
   ["rings", "how many marks are there, a part for each colour"],
   ["dashes", "how far it is between two places"],
   ["violations", "violated a check lately"],
@@ -130,6 +127,7 @@ function Switches() {
   /** What a count is of, where that is not all. */
   const notes: Readonly<Partial<Record<Layer, string>>> = {
     ...(attribute !== undefined && { events: `newest of each ${kind}` }),
+    flashes: "a ring around who just got one",
     ...(placed > 0 && {
       clients: [
         ...(merged > 0 ? [`${merged === placed ? "all" : count(merged)} drawn as ${kind}s`] : []),
@@ -299,6 +297,31 @@ function RingKey() {
         </span>
       ))}
     </p>
+  );
+}
+
+/** What an answer's drawing means, part by part; of a finding its words say that. */
+function SceneKey() {
+  const drawing = useConsole().view.value?.answer.shown.value;
+  if (drawing?.pins === undefined) return null;
+  const has = (name: string, value?: string): boolean =>
+    drawing.features.some(({ properties }) => properties?.[name] !== undefined && (value === undefined || properties[name] === value));
+  const area = drawing.features.find(({ geometry, properties }) => geometry.type !== "Point" && properties?.["matched"] !== undefined);
+  const keys: readonly (readonly [sign: string, words: string, isShown: boolean])[] = [
+    [area?.properties?.["holds"] === true ? "area good" : "area", "area of the subscription", area !== undefined],
+    ["whole", "within reach", has("way", "whole")],
+    ["gap", "too far", has("way", "gap")],
+  ];
+  return (
+    <ul class="scene-key" aria-label="What is drawn">
+      {keys
+        .filter(([, , isShown]) => isShown)
+        .map(([sign, words]) => (
+          <li key={sign}>
+            <span class={`sample key-${sign}`} aria-hidden="true" /> {words}
+          </li>
+        ))}
+    </ul>
   );
 }
 
