@@ -130,7 +130,7 @@ export function Chart({
               const [, figure = "–", its = ""] = /^([\d.,]+)(.*)$/.exec(value === undefined ? "" : text(value)) ?? [];
               return (
                 <span key={id} title={says}>
-                  <span class="key" style={{ color: colourOf(of) }}>
+                  <span class="key" style={{ "--line-colour": colourOf(of) }}>
                     {name}
                   </span>
                   <span class="figure">
