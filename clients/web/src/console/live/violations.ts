@@ -69,6 +69,11 @@ export class Violations {
     return this.#found.get(id);
   }
 
+  /** The newest findings of all checks. */
+  newest(most: number): Violation[] {
+    return [...this.#found.values()].slice(-most).reverse();
+  }
+
   /** The newest findings that bind an event. */
   of(id: string): Violation[] {
     return [...(this.#byEvent.get(id) ?? [])].flatMap((found) => this.#found.get(found) ?? []).reverse();

@@ -164,20 +164,18 @@ function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Ele
       <button type="button" class="line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <KindMark entry={first} />
         <span class="what">
-          <span class="head-line">
-            <span class="title">{groupTitle(group)}</span>
-            {words !== "" && (
-              <span class="summary quiet">
-                <bdi>{words}</bdi>
-              </span>
-            )}
-          </span>
+          <span class="title">{groupTitle(group)}</span>
           {here !== undefined && nearest.place !== undefined && (
             <span class="whereabouts numbers">
               <Arrow world={world} from={here} to={nearest.place} />
               <span>
                 nearest <strong>{whereabouts(world, here, nearest.place)}</strong> · <bdi>{nearest.title}</bdi>
               </span>
+            </span>
+          )}
+          {words !== "" && (
+            <span class="summary quiet">
+              <bdi>{words}</bdi>
             </span>
           )}
         </span>
@@ -245,24 +243,13 @@ function Line({ phone, entry, tagged }: LineProps): JSX.Element {
     ago(slowNow_ms.value - time_ms),
     gone === undefined ? undefined : goneWords(gone),
   ].filter((word) => word !== undefined);
-  // Behind the title as far as there is room; of an alarm, which may say what to do, on a line of its own.
-  const said = pairs.length > 0 && (
-    <span class="summary quiet">
-      {pairs.slice(0, IN_LINE).map(([name, value]) => (
-        <bdi key={name}>{inLine(name, cut(value, IN_LINE_LENGTH))}</bdi>
-      ))}
-    </span>
-  );
   return (
     <li class={`entry${alarm ? " alarm" : ""}${gone === undefined ? "" : " gone"}`} data-key={key}>
       <button type="button" class="line" onClick={() => phone.selection.open(key)}>
         <KindMark entry={entry} />
         <span class="what">
-          <span class="head-line">
-            <span class="title">
-              {tagged && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
-            </span>
-            {!alarm && said}
+          <span class="title">
+            {tagged && <strong class="tag">◆ Alarm</strong>} <bdi>{title}</bdi>
           </span>
           <span class="whereabouts numbers">
             <Arrow world={world} from={here} to={place} />
@@ -272,7 +259,13 @@ function Line({ phone, entry, tagged }: LineProps): JSX.Element {
             </span>
           </span>
           {entry.doubts !== undefined && <span class="doubt">{doubtWords(entry.doubts)}</span>}
-          {alarm && said}
+          {pairs.length > 0 && (
+            <span class="summary quiet">
+              {pairs.slice(0, IN_LINE).map(([name, value]) => (
+                <bdi key={name}>{inLine(name, cut(value, IN_LINE_LENGTH))}</bdi>
+              ))}
+            </span>
+          )}
         </span>
         <span class="more">
           <Icon of={ChevronRight} size={20} />
