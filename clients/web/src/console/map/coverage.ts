@@ -1,7 +1,7 @@
 // Where the small areas are, all together: one outline around what they cover, and one tint. Rings of hundreds would hide the map, and without an edge
 // nobody sees from far away what is covered. It has a canvas: the map's own layers draw every circle for itself.
 
-import { MercatorCoordinate } from "maplibre-gl";
+import { MercatorCoordinate, type LngLat } from "maplibre-gl";
 import type { Feature } from "geojson";
 
 import type { BaseMap } from "../../shared/map/map.js";
@@ -24,6 +24,8 @@ export class Coverage {
   /** Of the largest disc, in pixels at zoom 0. */
   #radius = 0;
   #visible = true;
+  /** Where the map was when it was drawn. */
+  #drawn: { readonly centre: LngLat; readonly zoom: number } | undefined;
 
   constructor(base: BaseMap) {
     this.#base = base;
@@ -31,7 +33,8 @@ export class Coverage {
     this.#canvas.className = "points coverage";
     this.#canvas.hidden = true;
     base.map.getCanvas().after(this.#canvas);
-    for (const when of ["move", "resize"] as const) base.map.on(when, () => this.#draw());
+    base.map.on("move", () => this.#shift());
+    base.map.on("resize", () => this.#draw());
     base.onTheme(() => this.#draw());
   }
 
@@ -58,6 +61,16 @@ export class Coverage {
     this.#draw();
   }
 
+  /** What is drawn goes along with the map: to draw hundreds of discs takes longer than a frame. They are shown anew once the map rests. */
+  #shift(): void {
+    if (this.#canvas.hidden || this.#drawn === undefined) return;
+    const { map } = this.#base;
+    const { x, y } = map.project(this.#drawn.centre);
+    const { clientWidth, clientHeight } = map.getCanvas();
+    const [east, south] = [x - clientWidth / 2, y - clientHeight / 2];
+    this.#canvas.style.transform = `translate(${east}px, ${south}px) scale(${2 ** (map.getZoom() - this.#drawn.zoom)})`;
+  }
+
   #draw(): void {
     const path = this.#path;
     // An empty canvas costs what a full one does when the page is put together.
@@ -66,7 +79,9 @@ export class Coverage {
     const pen = this.#canvas.hidden || path === undefined ? null : cleared(this.#canvas, map);
     if (pen === null || path === undefined) return;
     const scale = 2 ** map.getZoom();
-    const centre = MercatorCoordinate.fromLngLat(map.getCenter());
+    this.#drawn = { centre: map.getCenter(), zoom: map.getZoom() };
+    this.#canvas.style.transform = "";
+    const centre = MercatorCoordinate.fromLngLat(this.#drawn.centre);
     const { clientWidth, clientHeight } = map.getCanvas();
     pen.save();
     pen.translate(

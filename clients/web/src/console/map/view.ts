@@ -53,7 +53,7 @@ const CROWD = 150;
 const AREAS = ["areas-fill", "areas-line", "areas-middle", "shade"];
 
 /** How much one area that is shade darkens the map: less from far away, where many lie on each other. */
-const SHADE = { city: 0.018, street: 0.05 };
+const SHADE = { city: 0.018, street: 0.025 };
 
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
