@@ -115,7 +115,7 @@ function FiguresPart() {
   const charts = (
     <>
       <div class="title">
-        {isNarrow.value ? <h3>Broker</h3> : <Attention calm />}
+        {isNarrow.value ? <span>Time range</span> : <Attention calm />}
         <div class="ranges" role="group" aria-label="Time range">
           {RANGES.map(([range, label]) => (
             <button key={range} type="button" aria-pressed={range_s === range} onClick={() => (figures.range_s.value = range)}>

@@ -312,15 +312,15 @@ function SceneKey() {
     ["whole", "within reach", has("way", "whole")],
     ["gap", "too far", has("way", "gap")],
   ];
+  const shown = keys.filter(([, , isShown]) => isShown);
+  if (shown.length === 0) return null;
   return (
     <ul class="scene-key" aria-label="What is drawn">
-      {keys
-        .filter(([, , isShown]) => isShown)
-        .map(([sign, words]) => (
-          <li key={sign}>
-            <span class={`sample key-${sign}`} aria-hidden="true" /> {words}
-          </li>
-        ))}
+      {shown.map(([sign, words]) => (
+        <li key={sign}>
+          <span class={`sample key-${sign}`} aria-hidden="true" /> {words}
+        </li>
+      ))}
     </ul>
   );
 }
