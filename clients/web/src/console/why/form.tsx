@@ -78,7 +78,7 @@ export function WhyForm({
   const subscription = useSignal("");
   /** Somebody has pressed Why? for a name whose subscriptions are not there yet: it is asked when they come. */
   const pressed = useRef(false);
-  const isOther = typed.value.trim() !== name.value;
+  const isOther = (): boolean => typed.value.trim() !== name.value;
   const events = useSignal<readonly DeliveredFeature[]>([]);
   const chosen = useSignal(0);
   const answer = useSignal<Answered | undefined>(undefined);
@@ -177,7 +177,7 @@ export function WhyForm({
   };
   /** A press just after the last letter is about the name that stands in the field, and not about the one before it. */
   const press = (): void => {
-    if (isOther) {
+    if (isOther()) {
       pressed.current = true;
       name.value = typed.value.trim();
     } else void ask();
@@ -209,7 +209,7 @@ export function WhyForm({
         <label for="why-subscription">Subscription</label>
         <select
           id="why-subscription"
-          disabled={isOther || documents.value.length === 0}
+          disabled={isOther() || documents.value.length === 0}
           value={subscription.value}
           onChange={({ currentTarget }) => (subscription.value = currentTarget.value)}
         >
@@ -241,7 +241,7 @@ export function WhyForm({
         type="button"
         class="primary"
         disabled={
-          (isOther ? typed.value.trim() === "" : documents.value.length === 0) || (event === undefined && events.value.length === 0)
+          (isOther() ? typed.value.trim() === "" : documents.value.length === 0) || (event === undefined && events.value.length === 0)
         }
         onClick={press}
       >
