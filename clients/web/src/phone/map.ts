@@ -1,10 +1,11 @@
 // The phone's map: where one is, how far one hears, what came.
 
-import { effect } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import type { Feature, FeatureCollection } from "geojson";
 import {
   LngLatBounds,
   Marker,
+  MercatorCoordinate,
   type FillLayerSpecification,
   type FilterSpecification,
   type LineLayerSpecification,
@@ -22,6 +23,7 @@ import { kindOf } from "./kind.js";
 import { kindIcons, type Marked } from "./kind-icons.js";
 import { slowNow_ms } from "./now.js";
 import type { Phone } from "./phone.js";
+import { spread } from "./spread.js";
 import type { Destination } from "./trip.js";
 
 /** Degrees around the middle of the circle that are shaded, at least as far as the map shows beside the largest circle. */
@@ -61,6 +63,9 @@ const ALARM_LOOKS = [
 const [AWAY, SELECTED, DOUBTED] = [1, 2, 4];
 /** A name that is farther away does not say where one is. */
 const NEAR_M = 4000;
+/** Marks of what is in reach are so far apart on the screen, where they are no more than so many. */
+const APART_PX = 25;
+const SPREAD = 80;
 /** Fingers are wide. */
 const TAP_PX = 26;
 /** How often the position is sent while the marker is dragged. */
@@ -111,6 +116,8 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   map.on("idle", () => {
     if (phone.near.peek() === undefined) void nameHere();
   });
+  const zoom = signal(map.getZoom());
+  map.on("zoomend", () => (zoom.value = map.getZoom()));
   let wasHere = false;
   const end = goal();
   let shown: Destination | undefined;
@@ -153,7 +160,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
       void nameHere();
     }),
     effect(() => {
-      draw(phone.inbox.value?.entries.value ?? [], phone.selection.key.value, phone.reach.value, slowNow_ms.value);
+      draw(phone.inbox.value?.entries.value ?? [], phone.selection.key.value, phone.reach.value, slowNow_ms.value, zoom.value);
     }),
     effect(() => {
       if (phone.selection.key.value === undefined) return;
@@ -328,27 +335,54 @@ function stepped(world: PageSettings["world"], [x, y]: Place, [east_m, north_m]:
   return [((((lon + 180) % 360) + 360) % 360) - 180, lat];
 }
 
+/** Where marks are drawn so that each is seen, by their keys; those that stay where they are may be absent. */
+function spreadOut(
+  marks: readonly { readonly key: string; readonly at: [number, number]; readonly fixed: boolean }[],
+  zoom: number,
+): ReadonlyMap<string, [number, number]> {
+  if (marks.length > SPREAD) return new Map();
+  const world_px = 512 * 2 ** zoom;
+  const spots = marks.map(({ at, fixed }) => {
+    const { x, y } = MercatorCoordinate.fromLngLat(at);
+    return { x: x * world_px, y: y * world_px, fixed };
+  });
+  return new Map(
+    spread(spots, APART_PX).map(({ x, y }, index) => {
+      const { lng, lat } = new MercatorCoordinate(x / world_px, y / world_px).toLngLat();
+      return [marks[index]?.key ?? "", [lng, lat]];
+    }),
+  );
+}
+
 /** What brings the points in line with the list. A call costs O(entries). */
 function drawing(
   { events, alarms }: { readonly events: Points; readonly alarms: Points },
   { plane }: BaseMap,
   showIcons: ReturnType<typeof kindIcons>,
-): (entries: readonly Entry[], selected: string | undefined, reach: Reach, now_ms: number) => void {
+): (entries: readonly Entry[], selected: string | undefined, reach: Reach, now_ms: number, zoom: number) => void {
   let drawn = new Map<string, Points>();
-  return (entries, selected, reach, now_ms) => {
+  return (entries, selected, reach, now_ms, zoom) => {
     const before = drawn;
     drawn = new Map();
     const marked: Marked[] = [];
-    for (const entry of entries) {
-      const { key, place, alarm, doubts } = entry;
+    const shown = entries.flatMap((entry) => {
       const gone = status(entry, reach, now_ms);
-      if (place === undefined || gone === "over" || gone === "left") continue;
+      return entry.place === undefined || gone === "over" || gone === "left" ? [] : [{ entry, gone, at: plane.toMap(entry.place) }];
+    });
+    const apart = spreadOut(
+      shown
+        .filter(({ gone }) => gone === undefined)
+        .map(({ entry: { key, alarm }, at }) => ({ key, at, fixed: alarm || key === selected })),
+      zoom,
+    );
+    for (const { entry, gone, at } of shown) {
+      const { key, alarm, doubts } = entry;
       const layer = alarm ? alarms : events;
       const doubted = !alarm && doubts !== undefined ? DOUBTED : 0;
       const look = (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0) + doubted;
       // As in the list.
       const kind = kindOf(entry);
-      layer.put(key, plane.toMap(place), look, alarm || doubted > 0 ? {} : { colour: kind.colour });
+      layer.put(key, apart.get(key) ?? at, look, alarm || doubted > 0 ? {} : { colour: kind.colour });
       if (gone === undefined && doubted === 0) marked.push({ key, kind, layer });
       drawn.set(key, layer);
     }

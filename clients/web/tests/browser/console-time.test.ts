@@ -72,7 +72,7 @@ test("charts show what the broker has kept from before the page was opened, over
     rates.evaluate((chart) => {
       const ages = [...chart.querySelectorAll("path")].map((path) => {
         const first = Number(/^M([\d.]+),/.exec(path.getAttribute("d") ?? "")?.[1] ?? NaN);
-        return ((250 - 6 - first) / (250 - 40 - 6)) * 300;
+        return ((380 - 10 - first) / (380 - 46 - 10)) * 300;
       });
       return [Math.max(...ages.filter((age) => !Number.isNaN(age))), performance.now() / 1000] as const;
     });

@@ -8,7 +8,7 @@ import { formulaText, speedLimitOf } from "../../src/console/checks/formula.js";
 import { placesOf, readDocument } from "../../src/console/situations/pointers.js";
 import { presetDocument, presetFormula, PRESETS } from "../../src/console/checks/presets.js";
 import { linksOf, stepWords, violationOf, violationWords } from "../../src/console/checks/violation.js";
-import { MARKED_MS, Violations } from "../../src/console/live/violations.js";
+import { LATELY_MS, Violations } from "../../src/console/live/violations.js";
 import { planeOf } from "../../src/shared/map/plane.js";
 
 const report = (id: string, lon: number, time: string): DeliveredFeature => ({
@@ -69,8 +69,8 @@ test("the mark of the newest event of a finding is marked for a while", () => {
   expect(violations.checksOf("a7")).toEqual(["jump"]);
   expect(violations.of("e1").map(({ id }) => id)).toEqual(["found"]);
   expect(violations.marked.value).toBe(1);
-  expect(violations.sweep(MARKED_MS)).toEqual([]);
-  expect(violations.sweep(MARKED_MS + 10)).toEqual(["a7"]);
+  expect(violations.sweep(LATELY_MS)).toEqual([]);
+  expect(violations.sweep(LATELY_MS + 10)).toEqual(["a7"]);
   expect([violations.checksOf("a7"), violations.marked.value]).toEqual([[], 0]);
 });
 

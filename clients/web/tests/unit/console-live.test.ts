@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 
 import { Attributes } from "../../src/console/live/attributes.js";
 import { slowOf } from "../../src/console/clients/state.js";
-import { apart, bucketed, linearAxis, logarithmicAxis, momentsOf, newestOf, pathOf } from "../../src/console/live/plot.js";
+import { bucketed, linearAxis, logarithmicAxis, momentsOf, newestOf, pathOf } from "../../src/console/live/plot.js";
 import { Feed } from "../../src/console/live/feed.js";
 import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
@@ -206,13 +206,6 @@ test("buckets have their mean or their peak, and those that are not whole are le
   // A rate counts for the time since the look before.
   expect(bucketed([0, 10_000, 11_000, 19_000, 20_000], [[0, 5, 90, 10, 0]], 10_000, "mean").lines).toEqual([[(5 * 10 + 90 + 10 * 8) / 19]]);
   expect(bucketed([], [[]], 10_000, "mean")).toEqual({ times_ms: [], lines: [[]] });
-});
-
-test("words at the ends of lines stand as near as they can without lying on each other", () => {
-  expect(apart([10, 40], 17, [8, 48])).toEqual([10, 40]);
-  expect(apart([20, 20], 17, [8, 48])).toEqual([20, 37]);
-  expect(apart([47, 44], 17, [8, 48])).toEqual([48, 31]);
-  expect(apart([0], 17, [8, 48])).toEqual([8]);
 });
 
 test("a line breaks where nothing was measured", () => {

@@ -20,12 +20,26 @@ const drawn = (features: readonly Feature[]) => features.filter(({ properties })
 test("a circle around a client is joined with the event, in metres, and says what fails", () => {
   const area = { form: "following", holds: false, distance_m: 1561, radius_m: 500, metres_outside: 1061 };
   const { features, labels } = whyDrawing(plane, explained(area), [{ radius_m: 500 }], event([9.12, 45.4]), ann([9.1, 45.4]));
-  expect(drawn(features).map(({ geometry }) => geometry.type)).toEqual(["Point", "Polygon", "LineString"]);
-  expect(drawn(features).map(({ properties }) => properties?.["holds"] as boolean)).toEqual([false, false, false]);
+  expect(drawn(features).map(({ geometry }) => geometry.type)).toEqual(["Point", "Polygon", "LineString", "LineString", "Point"]);
+  expect(drawn(features).map(({ properties }) => properties?.["way"] as string | undefined)).toEqual([
+    undefined,
+    undefined,
+    "whole",
+    "gap",
+    undefined,
+  ]);
+  // Whole from the client to the rim, broken from there to the event.
+  const rim = 9.1 + (0.02 * 500) / 1561;
+  const [whole, gap] = drawn(features).filter(({ geometry }) => geometry.type === "LineString");
+  const ends = (line?: Feature) => (line?.geometry.type === "LineString" ? line.geometry.coordinates.map(([lon]) => lon) : []);
+  expect([ends(whole), ends(gap)]).toEqual([
+    [9.1, expect.closeTo(rim, 9)],
+    [9.12, expect.closeTo(rim, 9)],
+  ]);
   const [label] = labels;
   expect(label).toMatchObject({ text: "1.6 km, 1.1 km outside", holds: false, anchor: "top-left" });
   // From the rim on.
-  expect(label?.at[0]).toBeCloseTo(9.1 + (0.02 * 500) / 1561, 9);
+  expect(label?.at[0]).toBeCloseTo(rim, 9);
   // Where the client is not shown there is nothing to draw to.
   expect(whyDrawing(plane, explained(area), [{ radius_m: 500 }], event([9.12, 45.4]), ann()).labels).toEqual([]);
 });

@@ -98,7 +98,7 @@ export function ClientsTab() {
                 const { word, why } = stateOf(each);
                 return (
                   <tr key={each.client}>
-                    <th scope="row">
+                    <th scope="row" title={each.client}>
                       <button type="button" class="link" onClick={() => console.open({ kind: "client", client: each.client })}>
                         <bdi>{each.client}</bdi>
                       </button>
@@ -109,7 +109,7 @@ export function ClientsTab() {
                         </span>
                       )}
                     </th>
-                    <td>
+                    <td title={`${word} ${why}`}>
                       <span class={`state ${word.replace(" ", "-")}`}>{word}</span> <span class="quiet numbers">{why}</span>
                     </td>
                     <td class="number numbers">{count(each.subscriptions)}</td>

@@ -17,13 +17,10 @@ const UNSEEN_MS = 15_000;
 const LISTED = 1000;
 /** Clients whose subscriptions are fetched beside each other. */
 const AT_ONCE = 4;
-/** Beyond this number of areas around clients the small ones are shade, by their width on the screen: each would be one more ring around a mark. */
+/** Beyond this number of areas around clients they are drawn as one: a ring for each would hide the map. */
 const FEW = 20;
-const LEAST_PX = 120;
-/** A circle that stays is shade below that width: its ring would be taken for a mark. */
+/** A circle that stays is drawn so below that width: its ring would be taken for a mark. */
 const LEAST_STILL_PX = 48;
-/** Beyond this number all of them are: their rings would hide the map. */
-const RINGS = 300;
 /** The most areas around clients that are drawn. */
 const FOLLOWING = 2000;
 /** Areas that stay are drawn up to so many, and subscriptions are fetched up to so many. */
@@ -260,10 +257,10 @@ export class Clients {
         }
       }
     }
-    const isShade = (shape: Feature): boolean =>
-      following.length > RINGS || (following.length > FEW && view.pixelsAcross(boxOf(shape)) < LEAST_PX);
     const isSmall = (shape: Feature): boolean => shape.properties?.["round"] === true && view.pixelsAcross(boxOf(shape)) < LEAST_STILL_PX;
-    const shade = [...still.filter(isSmall), ...following.filter(isShade)];
+    // One along a way is none.
+    const isDisc = ({ geometry }: Feature): boolean => geometry.type === "Polygon";
+    const shade = [...still.filter(isSmall), ...(following.length > FEW ? following.filter(isDisc) : [])];
     const shapes = [...still, ...following];
     this.tooMany.value = left > 0;
     this.areas.value = shapes.length;

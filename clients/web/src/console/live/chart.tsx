@@ -1,9 +1,9 @@
-// A chart over time, in panels below each other: axes with round numbers and units, lines with their names and newest values at their ends, and a line
-// to read others off, which goes through all panels and is moved by the pointer or by arrow keys.
+// A chart over time: axes with round numbers and units, above them the names of all lines with their values, which choose the lines that are drawn, and a
+// line to read values off, which goes through all charts and is moved by the pointer or by arrow keys.
 
-import type { Signal } from "@preact/signals";
+import { useSignal, type Signal } from "@preact/signals";
 
-import { apart, areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, newestOf, pathOf, type Axis } from "./plot.js";
+import { areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, newestOf, pathOf, type Axis } from "./plot.js";
 
 export interface Series {
   /** What it is called at its end. */
@@ -20,24 +20,20 @@ export interface Series {
 export interface PanelShown {
   /** What it is of; absent where the names of its lines say that. */
   readonly name?: string;
-  /** What a value is of. */
-  readonly note?: string;
   readonly series: readonly Series[];
 }
 
-const [WIDTH, HEIGHT] = [250, 50];
-const [LEFT, RIGHT, TOP, BOTTOM] = [40, 6, 6, 5];
-/** Times below the last panel. */
-const CLOCK = 14;
+const [WIDTH, HEIGHT] = [380, 92];
+const [LEFT, RIGHT, TOP, BOTTOM] = [46, 10, 7, 3];
+/** Times below the lines. */
+const CLOCK = 17;
 const END = WIDTH - RIGHT;
 const BASE = HEIGHT - BOTTOM;
 /** Numbers on an upright axis, at most, and times below. */
-const NUMBERS = 3;
+const NUMBERS = 5;
 const MOMENTS = 5;
-/** Words at the ends of lines are so far apart. */
-const WORDS_APART = 17;
 /** Narrower, what says that there is no data has no room for its words. */
-const NARROW = 76;
+const NARROW = 88;
 /** The first line of a panel, with the area below it, and the second one. */
 const STROKES = [{ "stroke-width": 2 }, { "stroke-width": 1.5 }] as const;
 /** The colour of a line: the theme has one for each stroke. */
@@ -57,6 +53,7 @@ export function Chart({
   step_s,
   scale,
   text,
+  per = "",
   pointed,
 }: {
   readonly title: string;
@@ -66,14 +63,17 @@ export function Chart({
   readonly panels: readonly PanelShown[];
   readonly range_s: number;
   readonly step_s: number;
-  /** A logarithmic scale shows the greatest of each bucket and is the same in all panels, a linear one shows the mean and is each panel's own. */
+  /** A logarithmic scale shows the greatest of each bucket and is the same for all lines, a linear one shows the mean and is of the lines that are drawn. */
   readonly scale: "linear" | "logarithmic";
   /** A value with its unit. */
   readonly text: (value: number) => string;
+  /** What stands behind a value where `text` does not say it. */
+  readonly per?: string;
   /** At which part of the time somebody reads the charts. */
   readonly pointed: Signal<number | undefined>;
 }) {
   const isLog = scale === "logarithmic";
+  const chosen = useSignal(0);
   const span_ms = range_s * 1000;
   const series = panels.flatMap((panel) => panel.series);
   const begins = Math.max(
@@ -98,6 +98,8 @@ export function Chart({
     return { ...each, line, newest, value: time === undefined ? newest : line[index] };
   });
   const known = (lines: readonly Line[]): number[] => lines.flatMap(({ line }) => line.filter((value) => value !== undefined));
+  const drawn = panels[chosen.value] ?? panels[0];
+  const lines = shown.filter(({ id }) => drawn?.series.some((each) => each.id === id) === true);
   const words = shown.map(({ id, value }) => `${id} ${value === undefined ? "unknown" : text(value)}`).join(", ");
   return (
     <figure class="chart">
@@ -120,27 +122,42 @@ export function Chart({
         onBlur={() => (pointed.value = undefined)}
         onInput={({ currentTarget }) => (pointed.value = Number(currentTarget.value))}
       />
-      {panels.map((panel, at) => {
-        const lines = shown.filter((line) => panel.series.some(({ id }) => id === line.id));
-        const of = panel.name ?? lines.map(({ name }) => name).join(" and ");
-        return (
-          <Panel
-            key={of}
-            panel={panel}
-            says={`${title}, ${of}, ${unit}, of the last ${range_s / 60} minutes`}
-            lines={lines}
-            times={times}
-            time={time}
-            from_ms={from_ms}
-            to_ms={to_ms}
-            step_ms={1000 * step_s}
-            isLast={at === panels.length - 1}
-            axis={isLog ? logarithmicAxis(known(shown)) : linearAxis(Math.max(0, ...known(lines)) || 1)}
-            text={text}
-            point={(part) => (pointed.value = part)}
-          />
-        );
-      })}
+      <div class="tiles" role="group" aria-label={`${title}: lines`}>
+        {panels.map(({ series: own }, at) => (
+          <button key={at} type="button" class="numbers" aria-pressed={chosen.value === at} onClick={() => (chosen.value = at)}>
+            {own.map(({ id, name, says }, of) => {
+              const value = shown.find((line) => line.id === id)?.value;
+              const [, figure = "–", its = ""] = /^([\d.,]+)(.*)$/.exec(value === undefined ? "" : text(value)) ?? [];
+              return (
+                <span key={id} title={says}>
+                  <span class="key" style={{ "--line-colour": colourOf(of) }}>
+                    {name}
+                  </span>
+                  <span class="figure">
+                    <span data-rate={id}>
+                      {figure}
+                      <small>{its}</small>
+                    </span>
+                    <small>{per}</small>
+                  </span>
+                </span>
+              );
+            })}
+          </button>
+        ))}
+      </div>
+      <Plot
+        says={`${title}, ${drawn?.name ?? lines.map(({ name }) => name).join(" and ")}, ${unit}, of the last ${range_s / 60} minutes`}
+        lines={lines}
+        times={times}
+        time={time}
+        from_ms={from_ms}
+        to_ms={to_ms}
+        step_ms={1000 * step_s}
+        axis={isLog ? logarithmicAxis(known(shown)) : linearAxis(Math.max(0, ...known(lines)) || 1)}
+        tick={(value) => (value === 0 ? "0" : `${text(value)}${per}`)}
+        point={(part) => (pointed.value = part)}
+      />
     </figure>
   );
 }
@@ -152,8 +169,7 @@ interface Line extends Series {
   readonly value: number | undefined;
 }
 
-function Panel({
-  panel,
+function Plot({
   says,
   lines,
   times,
@@ -161,12 +177,10 @@ function Panel({
   from_ms,
   to_ms,
   step_ms,
-  isLast,
   axis,
-  text,
+  tick,
   point,
 }: {
-  readonly panel: PanelShown;
   readonly says: string;
   readonly lines: readonly Line[];
   readonly times: readonly number[];
@@ -175,10 +189,8 @@ function Panel({
   readonly from_ms: number;
   readonly to_ms: number;
   readonly step_ms: number;
-  /** The times stand below it. */
-  readonly isLast: boolean;
   readonly axis: Axis;
-  readonly text: (value: number) => string;
+  readonly tick: (value: number) => string;
   /** Hears at which part of the time the pointer is. */
   readonly point: (part: number | undefined) => void;
 }) {
@@ -188,77 +200,55 @@ function Panel({
   const isEmpty = begins_ms - from_ms > 1.5 * step_ms;
   const every = Math.ceil((axis.ticks.length - 1) / (NUMBERS - 1));
   const paths = lines.map(({ line }) => pathOf(times, line, 2.5 * step_ms, x, y));
-  const height = HEIGHT + (isLast ? CLOCK : 0);
-  const ends = apart(
-    lines.map(({ newest }) => y(newest ?? 0)),
-    WORDS_APART,
-    [8, HEIGHT - 8],
-  );
-  const isNear = (at_ms: number): boolean => time !== undefined && Math.abs(x(at_ms) - x(time)) < 40;
+  const height = HEIGHT + CLOCK;
+  const isNear = (at_ms: number): boolean => time !== undefined && Math.abs(x(at_ms) - x(time)) < 48;
   return (
-    <div class="plot">
-      {panel.name !== undefined && (
-        <p>
-          {panel.name} <span class="quiet">{panel.note}</span>
-        </p>
-      )}
-      <svg
-        viewBox={`0 0 ${WIDTH} ${height}`}
-        role="img"
-        aria-label={`${says}${isEmpty ? `, no data before ${minute(begins_ms)}` : ""}`}
-        onPointerMove={(event) => {
-          const box = event.currentTarget.getBoundingClientRect();
-          const at = ((event.clientX - box.left) / box.width) * WIDTH;
-          point(Math.min(1, Math.max(0, (at - LEFT) / (END - LEFT))));
-        }}
-        onPointerLeave={() => point(undefined)}
-      >
-        {axis.ticks
-          .filter((_, at) => at % every === 0)
-          .map((tick) => (
-            <g key={tick} class="axis">
-              <line x1={LEFT} x2={END} y1={y(tick)} y2={y(tick)} />
-              <text x={LEFT - 5} y={y(tick) + 3.5} text-anchor="end">
-                {text(tick).replace(/\.0(?= )/, "")}
-              </text>
-            </g>
-          ))}
-        {momentsOf(from_ms, to_ms, MOMENTS).map((moment) => (
-          <g key={moment} class="axis">
-            <line x1={x(moment)} x2={x(moment)} y1={TOP} y2={BASE} />
-            {isLast && !isNear(moment) && (
-              <text x={Math.min(END - 8, Math.max(LEFT + 8, x(moment)))} y={height - 3} text-anchor="middle">
-                {minute(moment)}
-              </text>
-            )}
+    <svg
+      viewBox={`0 0 ${WIDTH} ${height}`}
+      role="img"
+      aria-label={`${says}${isEmpty ? `, no data before ${minute(begins_ms)}` : ""}`}
+      onPointerMove={(event) => {
+        const box = event.currentTarget.getBoundingClientRect();
+        const at = ((event.clientX - box.left) / box.width) * WIDTH;
+        point(Math.min(1, Math.max(0, (at - LEFT) / (END - LEFT))));
+      }}
+      onPointerLeave={() => point(undefined)}
+    >
+      {axis.ticks
+        .filter((_, at) => at % every === 0)
+        .map((value) => (
+          <g key={value} class="axis">
+            <line x1={LEFT} x2={END} y1={y(value)} y2={y(value)} />
+            <text x={LEFT - 6} y={y(value) + 4} text-anchor="end">
+              {tick(value).replace(/\.0(?= )/, "")}
+            </text>
           </g>
         ))}
-        {isEmpty && <Unmeasured to={x(begins_ms)} words={["no data before", minute(begins_ms)]} />}
-        <path class="below" d={areaOf(paths[0] ?? "", BASE)} style={{ fill: colourOf(0) }} />
-        {paths.map((path, at) => (
-          <path key={at} d={path} style={{ stroke: colourOf(at) }} stroke-linejoin="round" {...strokeOf(at)} />
-        ))}
-        {time !== undefined && <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={BASE} />}
-        {time !== undefined && isLast && (
-          <text class="read" x={Math.min(END - 18, Math.max(LEFT + 18, x(time)))} y={height - 3} text-anchor="middle">
-            {clock(time)}
+      {momentsOf(from_ms, to_ms, MOMENTS)
+        .filter((moment) => !isNear(moment))
+        .map((moment) => (
+          <text key={moment} x={Math.min(END - 10, Math.max(LEFT + 10, x(moment)))} y={height - 3} text-anchor="middle">
+            {minute(moment)}
           </text>
-        )}
-        {/* Which point of the line the number beside it is. */}
-        {lines.map(({ value }, at) => {
-          const at_ms = time ?? times.at(-1);
-          if (value === undefined || at_ms === undefined) return null;
-          return <circle key={at} cx={x(at_ms)} cy={y(value)} r={3.5} style={{ fill: colourOf(at) }} />;
-        })}
-      </svg>
-      <div class="ends numbers">
-        {lines.map(({ name, id, says, value }, at) => (
-          <p key={id} title={says} style={{ top: `${((100 * (ends[at] ?? 0)) / height).toFixed(1)}%`, color: colourOf(at) }}>
-            {name} <output data-rate={id}>{value === undefined ? "–" : text(value)}</output>
-          </p>
         ))}
-      </div>
-    </div>
+      {isEmpty && <Unmeasured to={x(begins_ms)} words={["no data before", minute(begins_ms)]} />}
+      <path class="below" d={areaOf(paths[0] ?? "", BASE)} style={{ fill: colourOf(0) }} />
+      {paths.map((path, at) => (
+        <path key={at} d={path} style={{ stroke: colourOf(at) }} stroke-linejoin="round" {...strokeOf(at)} />
+      ))}
+      {time !== undefined && <line class="pointed" x1={x(time)} x2={x(time)} y1={TOP} y2={BASE} />}
+      {time !== undefined && (
+        <text class="read" x={Math.min(END - 20, Math.max(LEFT + 20, x(time)))} y={height - 3} text-anchor="middle">
+          {clock(time)}
+        </text>
+      )}
+      {/* Which point of the line the number above it is. */}
+      {lines.map(({ value }, at) => {
+        const at_ms = time ?? times.at(-1);
+        if (value === undefined || at_ms === undefined) return null;
+        return <circle key={at} cx={x(at_ms)} cy={y(value)} r={4} style={{ fill: colourOf(at) }} />;
+      })}
+    </svg>
   );
 }
 

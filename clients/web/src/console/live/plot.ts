@@ -106,23 +106,6 @@ export function areaOf(path: string, base: number): string {
     .join("");
 }
 
-/** Where words stand that belong at `wanted`, within bounds: as near as they can be where each is at least `gap` below the one above. */
-export function apart(wanted: readonly number[], gap: number, [from, to]: readonly [number, number]): number[] {
-  const order = wanted.map((_, at) => at).sort((one, other) => (wanted[one] ?? 0) - (wanted[other] ?? 0));
-  const placed = [...wanted];
-  let least = from;
-  for (const at of order) {
-    placed[at] = Math.max(least, wanted[at] ?? 0);
-    least = placed[at] + gap;
-  }
-  let most = to;
-  for (const at of order.reverse()) {
-    placed[at] = Math.min(most, placed[at] ?? 0);
-    most = placed[at] - gap;
-  }
-  return placed;
-}
-
 /** The figure beside a line: where the line ends. Until the line begins, the newest value there is. */
 export function newestOf(line: Values, values: Values): number | undefined {
   return line.some((value) => value !== undefined) ? line.at(-1) : values.at(-1);

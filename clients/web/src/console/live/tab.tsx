@@ -1,7 +1,7 @@
 // What happens now: figures, and the newest events.
 
 import { useSignal } from "@preact/signals";
-import { Pause, Play, TriangleAlert } from "lucide";
+import { CircleCheck, Pause, Play, TriangleAlert } from "lucide";
 import { useEffect } from "preact/hooks";
 import type { DeliveredFeature } from "nearcast";
 
@@ -9,14 +9,16 @@ import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import type { Tab } from "../model.js";
 import { EventName, EventSummary } from "../why/name.js";
+import { placeOf } from "../place.js";
 import { holding } from "../rows.js";
 import { isNarrow } from "../sheet.js";
-import { count, counted, duration, everyWords, moment, span } from "../words.js";
+import { clock, count, counted, duration, everyWords, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES, type Latency } from "./figures.js";
 import { NoEvents } from "./empty.js";
 import { OF_A_FLOOD } from "./feed.js";
 import { LOOK_MS } from "./live.js";
+import { useNear } from "./near.js";
 import { figureOf } from "./plot.js";
 import type { Rate } from "./rates.js";
 
@@ -32,9 +34,9 @@ const PAIRS: readonly (readonly Rate[])[] = [
   ["moves", "matches"],
 ];
 /** What each latency ends with, and what one value of it is of. */
-const MEASURED: Readonly<Record<Latency, readonly [name: string, note: string, says: string]>> = {
-  match: ["Until matched", "each batch of events counts once", "Until the oldest event of a batch is matched"],
-  write: ["Until written", "each write to a client counts once", "Until the oldest event of a write to a client is written"],
+const MEASURED: Readonly<Record<Latency, readonly [name: string, says: string]>> = {
+  match: ["matched", "From publish until the oldest event of a batch is matched; each batch counts once"],
+  write: ["written", "From publish until the oldest event of a write to a client is written; each write counts once"],
 };
 
 /** Of more events than a person reads the list shows so many. */
@@ -48,9 +50,10 @@ const stepOf = (range_s: number): number => (RANGES.find(([range]) => range === 
 export function LiveTab() {
   // Before the first event, how to make one matters more than lines at 0.
   const isNew = useConsole().figures.shown.value?.stats.events === 0;
+  const isCharted = useConsole().figures.shown.value !== undefined && !isNarrow.value;
   return (
     <>
-      <Attention />
+      {!isCharted && <Attention />}
       {isNew && <NoEvents />}
       <FiguresPart />
       <Feed isNew={isNew} />
@@ -58,8 +61,8 @@ export function LiveTab() {
   );
 }
 
-/** What is wrong now, each with where to look; nothing while all is well. */
-function Attention() {
+/** What is wrong now, each with where to look; while nothing is, `calm` words or none. */
+function Attention({ calm = false }: { readonly calm?: boolean }) {
   const console = useConsole();
   const { figures, clients, live } = console;
   const dropped = figures.shown.value?.dropped ?? 0;
@@ -71,7 +74,12 @@ function Attention() {
     ["checks", violations, `${counted(violations, "violation")} in the last minute`],
   ];
   const wrong = all.filter(([, number]) => number > 0);
-  if (wrong.length === 0) return null;
+  if (wrong.length === 0)
+    return calm ? (
+      <p class="calm quiet">
+        <Icon of={CircleCheck} /> Nothing dropped, nobody slow
+      </p>
+    ) : null;
   return (
     <section class="attention" aria-label="Attention">
       <Icon of={TriangleAlert} />
@@ -107,11 +115,7 @@ function FiguresPart() {
   const charts = (
     <>
       <div class="title">
-        <p class="broker quiet" title={stats.engine_why}>
-          nearcast {stats.version}, up for {span(stats.uptime_s)}
-          <br />
-          engine {stats.engine}, {settings.world === "planar" ? "planar" : "WGS 84"}
-        </p>
+        {isNarrow.value ? <span>Time range</span> : <Attention calm />}
         <div class="ranges" role="group" aria-label="Time range">
           {RANGES.map(([range, label]) => (
             <button key={range} type="button" aria-pressed={range_s === range} onClick={() => (figures.range_s.value = range)}>
@@ -128,6 +132,7 @@ function FiguresPart() {
         step_s={step_s}
         scale="linear"
         text={count}
+        per="/s"
         panels={PAIRS.map((pair) => ({
           series: pair.map((rate) => ({ name: rate, id: rate, says: COUNTED[rate], values: rates.of[rate] })),
         }))}
@@ -142,13 +147,13 @@ function FiguresPart() {
         scale="logarithmic"
         text={duration}
         panels={LATENCIES.map(([latency]) => {
-          const [name, note, says] = MEASURED[latency];
+          const [name, says] = MEASURED[latency];
           const parts = ["p50", "p99"] as const;
           const series = parts.map((part) => {
             const id = `${latency} ${part}` as const;
-            return { name: part, id, says, values: latencies.of[id] };
+            return { name: `${latency} ${part}`, id, says, values: latencies.of[id] };
           });
-          return { name, note, series };
+          return { name: `until ${name}`, series };
         })}
         pointed={pointed}
       />
@@ -170,6 +175,10 @@ function FiguresPart() {
           </div>
         ))}
       </dl>
+      <p class="broker quiet" title={stats.engine_why}>
+        nearcast {stats.version} · up for {span(stats.uptime_s)} · engine {stats.engine} ·{" "}
+        {settings.world === "planar" ? "planar" : "WGS 84"}
+      </p>
     </>
   );
   // On a narrow screen the events come first: the charts are folded.
@@ -226,9 +235,6 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
       <div class="title">
         <h2 id="feed">Newest events</h2>
         <span class="quiet numbers">{live.flooded.value ? `${everyWords(rate / LISTED_PER_S)}${count(rate)}/s` : "all of them"}</span>
-        <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
-          <Icon of={live.paused.value ? Play : Pause} size={14} filled /> Pause
-        </button>
       </div>
       {live.missed.value > 0 && <p class="warn missed numbers">{counted(live.missed.value, "event was", "events were")} not shown here.</p>}
       {access.borrowed.value && !live.wanted.value && (
@@ -242,15 +248,19 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
           </button>
         </div>
       )}
-      <div>
+      <div class="tools">
         <input
           type="search"
           aria-label="Filter events"
-          placeholder="Filter list and map: text, or status=free"
+          placeholder="Filter: text, or status=free"
+          title="Filters the list and the map"
           autocomplete="off"
           value={console.filter.value}
           onInput={({ currentTarget }) => (console.filter.value = currentTarget.value)}
         />
+        <button type="button" class="small" aria-pressed={live.paused.value} onClick={() => (live.paused.value = !live.paused.value)}>
+          <Icon of={live.paused.value ? Play : Pause} size={14} filled /> Pause
+        </button>
       </div>
       {rows.value.length === 0 &&
         (console.filter.value === "" ? (
@@ -271,7 +281,8 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
         <p class="heads quiet" aria-hidden="true">
           <span>Event</span>
           <span>Values</span>
-          <span>Age</span>
+          <span class="near">Near</span>
+          <span>Time</span>
           <span>Reached</span>
         </p>
       )}
@@ -279,7 +290,12 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
         {rows.value.map(({ feature, matched, came_ms }, place) => (
           <li key={place}>
-            <button type="button" class="row" title={moment(feature.time)} onClick={() => console.open({ kind: "event", feature })}>
+            <button
+              type="button"
+              class="row"
+              title={`${moment(feature.time)}, ${span(Math.max(0, now_ms.value - Date.parse(feature.time)) / 1000)} ago`}
+              onClick={() => console.open({ kind: "event", feature })}
+            >
               {matched ? (
                 <span class="sample match" role="img" aria-label="matches the draft" />
               ) : (
@@ -289,7 +305,10 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
                 <EventName feature={feature} />
               </span>
               <EventSummary feature={feature} />
-              <span class="age numbers quiet">{span(Math.max(0, now_ms.value - Date.parse(feature.time)) / 1000)}</span>
+              <Near feature={feature} />
+              <time class="numbers quiet" dateTime={feature.time}>
+                {clock(feature.time)}
+              </time>
               <Reached id={feature.id} isOld={now_ms.value - came_ms > ASKED_MS} />
             </button>
           </li>
@@ -299,6 +318,12 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
   );
 }
 
+/** The quarter or city that an event happened near. */
+function Near({ feature }: { readonly feature: DeliveredFeature }) {
+  const name = useNear(placeOf(feature));
+  return <span class="near">{name === undefined ? <span class="quiet">–</span> : <bdi>{name}</bdi>}</span>;
+}
+
 /** How many clients an event has reached, of those that the broker was asked about. */
 function Reached({ id, isOld }: { readonly id: string | number; readonly isOld: boolean }) {
   const clients = useConsole().reach.counts.value.get(id);
@@ -306,11 +331,7 @@ function Reached({ id, isOld }: { readonly id: string | number; readonly isOld: 
     <span class="reached numbers">
       <span class="visually-hidden">reached </span>
       {clients !== undefined ? (
-        clients === 0 ? (
-          "nobody"
-        ) : (
-          counted(clients, "client")
-        )
+        <span title={clients === 0 ? "It reached nobody" : `It reached ${counted(clients, "client")}`}>{count(clients)}</span>
       ) : (
         <span class="quiet" title={isOld ? "The broker was not asked about this one" : "The broker is asked"}>
           {isOld ? "–" : "…"}

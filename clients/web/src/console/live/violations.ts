@@ -9,10 +9,8 @@ import { violationOf, type Violation } from "../checks/violation.js";
 const KNOWN = 20_000;
 /** As many as the broker keeps of one check. */
 const FOUND = 1000;
-/** Findings are of late for so long. */
-const LATELY_MS = 60_000;
-/** A mark shows that its object has violated a check for so long. */
-export const MARKED_MS = 30_000;
+/** Findings are of late, and marks show that their objects have violated a check, for so long: numbers of both stand beside each other. */
+export const LATELY_MS = 60_000;
 
 interface Known {
   readonly feature: DeliveredFeature;
@@ -71,6 +69,11 @@ export class Violations {
     return this.#found.get(id);
   }
 
+  /** The newest findings of all checks. */
+  newest(most: number): Violation[] {
+    return [...this.#found.values()].slice(-most).reverse();
+  }
+
   /** The newest findings that bind an event. */
   of(id: string): Violation[] {
     return [...(this.#byEvent.get(id) ?? [])].flatMap((found) => this.#found.get(found) ?? []).reverse();
@@ -104,7 +107,7 @@ export class Violations {
 
   #mark(point: string, check: string, now_ms: number): void {
     const before = this.#marks.get(point)?.checks ?? [];
-    this.#marks.set(point, { checks: before.includes(check) ? before : [...before, check], ends_ms: now_ms + MARKED_MS });
+    this.#marks.set(point, { checks: before.includes(check) ? before : [...before, check], ends_ms: now_ms + LATELY_MS });
     this.marked.value = this.#marks.size;
   }
 

@@ -1,5 +1,6 @@
 // The layers of an answer to Why.
 
+import { signal } from "@preact/signals";
 import { LngLatBounds, Marker, type ExpressionSpecification } from "maplibre-gl";
 
 import { CorridorLayer } from "../../shared/map/corridor-layer.js";
@@ -26,6 +27,8 @@ export class AnswerLayer {
   readonly #base: BaseMap;
   readonly #corridors: CorridorLayer;
   #labels: Marker[] = [];
+  /** What is on the map. */
+  readonly shown = signal<WhyDrawing | undefined>(undefined);
   /** Hears whether an answer is on the map. */
   onShown: (shown: boolean) => void = () => undefined;
 
@@ -41,20 +44,30 @@ export class AnswerLayer {
     map.addLayer({ id: "why-line", type: "line", source: "why", filter: isArea, paint: { "line-width": 2.5 } });
     const layout = { "line-cap": "round" } as const;
     map.addLayer({ id: "why-edge", type: "line", source: "why", filter: ["has", "way"], layout, paint: { "line-width": 7 } });
-    map.addLayer({
-      id: "why-way",
-      type: "line",
-      source: "why",
-      filter: ["has", "way"],
-      layout,
-      paint: { "line-width": 3, "line-dasharray": [0.1, 2] },
-    });
+    // Dots join events of a finding, which lie apart; a line is whole as far as an area reaches, and dashed beyond.
+    const ways: readonly (readonly [id: string, filter: ExpressionSpecification, dashes: number[] | undefined])[] = [
+      ["why-dots", ["has", "as"], [0.1, 2]],
+      ["why-whole", ["==", ["get", "way"], "whole"], undefined],
+      ["why-gap", ["==", ["get", "way"], "gap"], [1.2, 1.6]],
+    ];
+    for (const [id, filter, dashes] of ways) {
+      const paint = { "line-width": 3, ...(dashes !== undefined && { "line-dasharray": dashes }) };
+      map.addLayer({ id, type: "line", source: "why", filter: ["all", ["has", "way"], filter], layout, paint });
+    }
+    const isPoint: ExpressionSpecification = ["==", ["geometry-type"], "Point"];
     map.addLayer({
       id: "why-event",
       type: "circle",
       source: "why",
-      filter: ["==", ["geometry-type"], "Point"],
+      filter: ["all", isPoint, ["!", ["has", "rim"]]],
       paint: { "circle-radius": 9, "circle-stroke-width": 3, "circle-opacity": 0 },
+    });
+    map.addLayer({
+      id: "why-rim",
+      type: "circle",
+      source: "why",
+      filter: ["has", "rim"],
+      paint: { "circle-radius": 4.5, "circle-stroke-width": 2.5 },
     });
     base.onTheme(() => {
       const by = (opacity: number): ExpressionSpecification => [
@@ -74,7 +87,9 @@ export class AnswerLayer {
       const area = (opacity: number): ExpressionSpecification => ["case", HOLDS, css("--good", opacity), css("--map-area", opacity)];
       map.setPaintProperty("why-fill", "fill-color", area(0.14));
       map.setPaintProperty("why-line", "line-color", area(1));
-      map.setPaintProperty("why-way", "line-color", by(1));
+      for (const [id] of ways) map.setPaintProperty(id, "line-color", by(1));
+      map.setPaintProperty("why-rim", "circle-color", css("--surface"));
+      map.setPaintProperty("why-rim", "circle-stroke-color", css("--bad"));
       map.setPaintProperty("why-event", "circle-stroke-color", by(1));
     });
   }
@@ -85,6 +100,7 @@ export class AnswerLayer {
     for (const label of this.#labels) label.remove();
     this.#labels = [];
     this.onShown(drawing !== undefined);
+    this.shown.value = drawing;
     this.#corridors.show(drawing?.features ?? []);
     // What the answer is not about stands back.
     const pins = drawing?.pins ?? [];

@@ -16,7 +16,6 @@ import { OTHER } from "../live/scale.js";
 import type { Marks } from "./density.js";
 import { ObjectChoice } from "./object-choice.js";
 import { Time } from "./time.js";
-import { MARKED_MS } from "../live/violations.js";
 import type { Layer } from "./view.js";
 import { Walker, WalkerRing } from "./walker.js";
 
@@ -47,6 +46,7 @@ export function MapPart() {
       )}
       <Layers />
       <RingKey />
+      <SceneKey />
       <Tip />
       <div class="zoom" role="group" aria-label="Map">
         <button type="button" aria-label="Zoom in" title="Zoom in" onClick={() => view.value?.zoom(1)}>
@@ -70,17 +70,13 @@ const LAYERS: readonly (readonly [Layer, string])[] = [
   ["clients", "Clients"],
   ["areas", "Areas"],
   ["groups", "Groups"],
-];
-const MOTIONS: readonly (readonly [Layer, string])[] = [
-  ["trails", "Trails"],
   ["flashes", "Deliveries"],
 ];
+const MOTIONS: readonly (readonly [Layer, string])[] = [["trails", "Trails"]];
 /** What else is seen on the map. */
 const SIGNS: readonly (readonly [sample: string, words: string])[] = [
   ["heading", "headed where its tip points"],
   ["trails", "its way in the last 40 s"],
-  ["flashes", "just delivered to a client"],
-  ["shade", "small areas, darker where more of them lie"],
   ["rings", "how many marks are there, a part for each colour"],
   ["dashes", "how far it is between two places"],
   ["violations", "violated a check lately"],
@@ -118,6 +114,9 @@ function Switches() {
   const [placed, listed] = [clients.places.value + merged, console.figures.shown.value?.stats.clients ?? clients.list.value.length];
   const attribute = live.objects.attribute;
   const kind = attribute === undefined ? "object" : objectKind(attribute).toLowerCase();
+  const marked = live.violations.marked.value;
+  // What only the frame of its event says has a mark and is no finding.
+  const found = live.violations.lately.value || marked;
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value - (view.value?.hidden.value ?? 0),
@@ -128,6 +127,7 @@ function Switches() {
   /** What a count is of, where that is not all. */
   const notes: Readonly<Partial<Record<Layer, string>>> = {
     ...(attribute !== undefined && { events: `newest of each ${kind}` }),
+    flashes: "a ring around who just got one",
     ...(placed > 0 && {
       clients: [
         ...(merged > 0 ? [`${merged === placed ? "all" : count(merged)} drawn as ${kind}s`] : []),
@@ -149,16 +149,16 @@ function Switches() {
           <span class="sample match" aria-hidden="true" /> Matches of the draft
         </p>
       )}
-      {live.violations.marked.value > 0 && (
+      {found > 0 && (
         <p class="marked">
           <span class="sample violations" aria-hidden="true" />
           <button type="button" class="link" onClick={() => console.go("checks")}>
             Violations
           </button>
-          <output class="numbers quiet" data-violations={live.violations.marked.value}>
-            {count(live.violations.marked.value)}
+          <output class="numbers quiet" data-violations={found}>
+            {count(found)}
           </output>
-          <small class="quiet">in the last {MARKED_MS / 1000} s</small>
+          <small class="quiet">in the last minute{marked > 0 && found !== marked && `, by ${counted(marked, kind)}`}</small>
         </p>
       )}
       {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
@@ -297,6 +297,31 @@ function RingKey() {
         </span>
       ))}
     </p>
+  );
+}
+
+/** What an answer's drawing means, part by part; of a finding its words say that. */
+function SceneKey() {
+  const drawing = useConsole().view.value?.answer.shown.value;
+  if (drawing?.pins === undefined) return null;
+  const has = (name: string, value?: string): boolean =>
+    drawing.features.some(({ properties }) => properties?.[name] !== undefined && (value === undefined || properties[name] === value));
+  const area = drawing.features.find(({ geometry, properties }) => geometry.type !== "Point" && properties?.["matched"] !== undefined);
+  const keys: readonly (readonly [sign: string, words: string, isShown: boolean])[] = [
+    [area?.properties?.["holds"] === true ? "area good" : "area", "area of the subscription", area !== undefined],
+    ["whole", "within reach", has("way", "whole")],
+    ["gap", "too far", has("way", "gap")],
+  ];
+  const shown = keys.filter(([, , isShown]) => isShown);
+  if (shown.length === 0) return null;
+  return (
+    <ul class="scene-key" aria-label="What is drawn">
+      {shown.map(([sign, words]) => (
+        <li key={sign}>
+          <span class={`sample key-${sign}`} aria-hidden="true" /> {words}
+        </li>
+      ))}
+    </ul>
   );
 }
 

@@ -16,6 +16,7 @@ import { pointsOf, type Seen } from "../live/objects.js";
 import type { Report } from "../live/past.js";
 import { AnswerLayer } from "./answer.js";
 import { boxOf, type Box } from "./areas.js";
+import { Coverage } from "./coverage.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 import { Lines } from "./lines.js";
@@ -52,7 +53,7 @@ const CROWD = 150;
 const AREAS = ["areas-fill", "areas-line", "areas-middle", "shade"];
 
 /** How much one area that is shade darkens the map: less from far away, where many lie on each other. */
-const SHADE = { city: 0.018, street: 0.05 };
+const SHADE = { city: 0.018, street: 0.025 };
 
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
@@ -93,9 +94,12 @@ export class MapView implements Shown {
   readonly #base: BaseMap;
   readonly #events: Points;
   readonly #clients: Points;
+  /** Triangles on the marks of objects that have violated a check: no name hides them. */
+  readonly #violations: Points;
   /** An answer to Why. */
   readonly answer: AnswerLayer;
   readonly #density: Density;
+  readonly #coverage: Coverage;
   readonly #lines: Lines;
   readonly #flashes: Flashes;
   /** By the source of the shapes. */
@@ -129,10 +133,12 @@ export class MapView implements Shown {
     this.#base = base;
     this.#clients = new Points(LOOKS).addTo(base);
     this.#events = new Points(LOOKS, MOTION).addTo(base);
+    this.#violations = new Points(LOOKS, { glide_s: MOTION.glide_s }).addTo(base, "names");
     this.#density = new Density(base, this.#events, () => (this.#switched.events ? this.marks : "points"));
     this.#flashes = new Flashes(base);
     this.#lines = new Lines(base, this.#events);
     this.#addShade();
+    this.#coverage = new Coverage(base);
     this.#addShapes("areas", "--map-area", 0.08);
     this.#addShapes("chosen", "--accent", 0.16);
     this.#addShapes("draft", "--map-match", 0.12);
@@ -227,18 +233,26 @@ export class MapView implements Shown {
     if (!this.#meaning.shows(seen)) {
       this.#hidden.add(seen.id);
       this.hidden.value = this.#hidden.size;
-      this.#events.remove(seen.id);
+      this.#take(seen.id);
       return;
     }
     this.#unhide(seen.id);
     const at = this.#base.plane.toMap(seen.place);
     const violates = this.#meaning.violates(seen.id);
     const derived = this.#meaning.derived(seen);
-    const look = seen.matched ? MATCH : violates ? VIOLATION : derived ? DERIVED : seen.object === undefined ? EVENT : OBJECT;
-    const colour = seen.matched || violates || derived ? -1 : this.#meaning.colourOf(seen);
+    const look = seen.matched ? MATCH : derived ? DERIVED : seen.object === undefined ? EVENT : OBJECT;
+    const colour = seen.matched || derived ? -1 : this.#meaning.colourOf(seen);
     // Of a longer time nobody knows the way in between.
     const jump = Math.abs(seen.after_s ?? 0) > KNOWN_WAY_S;
-    this.#events.put(seen.id, at, look, { colour, life_s: (seen.ends_ms - seen.seen_ms) / 1000, jump });
+    const life_s = (seen.ends_ms - seen.seen_ms) / 1000;
+    this.#events.put(seen.id, at, look, { colour, life_s, jump });
+    if (violates && !seen.matched) this.#violations.put(seen.id, at, VIOLATION, { life_s, jump });
+    else this.#violations.remove(seen.id);
+  }
+
+  #take(id: string): void {
+    this.#events.remove(id);
+    this.#violations.remove(id);
   }
 
   #unhide(id: string): void {
@@ -254,8 +268,7 @@ export class MapView implements Shown {
   /** What marks mean from now on; those that are there are put again. */
   mean(meaning: Meaning, all: Iterable<Seen>): void {
     this.#meaning = meaning;
-    for (const seen of all)
-      if (!seen.matched && !meaning.violates(seen.id) && !meaning.derived(seen)) this.#events.recolour(seen.id, meaning.colourOf(seen));
+    for (const seen of all) if (!seen.matched && !meaning.derived(seen)) this.#events.recolour(seen.id, meaning.colourOf(seen));
   }
 
   /** Says how marks are shown; `auto` counts them where many are far away. */
@@ -271,7 +284,9 @@ export class MapView implements Shown {
   }
 
   #turn(): void {
-    this.#events.visible = this.#switched.events && this.marks === "points";
+    const visible = this.#switched.events && this.marks === "points";
+    this.#events.visible = visible;
+    this.#violations.visible = visible;
     this.#lines.visible = this.#switched.groups && !this.#answered && this.marks === "points";
     // Between rings of clusters single clients say nothing.
     this.#clients.visible = this.#switched.clients && this.marks !== "clusters";
@@ -343,13 +358,14 @@ export class MapView implements Shown {
 
   remove(id: string): void {
     this.#unhide(id);
-    this.#events.remove(id);
+    this.#take(id);
   }
 
   clear(): void {
     this.#hidden.clear();
     this.hidden.value = 0;
     this.#events.clear();
+    this.#violations.clear();
   }
 
   /** Draws marks again, for they fade; and shows them otherwise where there are many by now. */
@@ -378,6 +394,7 @@ export class MapView implements Shown {
 
   draw(source: "areas" | "shade" | "chosen" | "draft" | "draft-handles" | "route", features: Feature[]): void {
     this.#corridors.get(source)?.show(features);
+    if (source === "shade") this.#coverage.show(features);
     this.#base.setData(source, { type: "FeatureCollection", features });
   }
 
@@ -391,6 +408,7 @@ export class MapView implements Shown {
     else {
       const areas = this.#corridors.get("areas");
       if (areas !== undefined) areas.visible = on;
+      this.#coverage.visible = on;
       for (const id of AREAS) this.#base.map.setLayoutProperty(id, "visibility", on ? "visible" : "none");
     }
   }

@@ -82,10 +82,14 @@ function Steps({ area, nearest, constraints, conditionHolds: met, matched }: Fil
     // It has stopped nothing.
     [Smartphone, "Client", matched ? true : undefined],
   ];
+  const stopped = steps.findIndex(([, , taken]) => taken === false);
   return (
     <ol class="steps" aria-hidden="true">
       {steps.map(([icon, label, taken], index) => (
-        <li key={index} class={taken === undefined ? undefined : taken ? "taken" : "stopped"}>
+        <li
+          key={index}
+          class={`${taken === undefined ? "" : taken ? "taken" : "stopped"} ${stopped >= 0 && index > stopped ? "beyond" : ""}`}
+        >
           <span class="stop">
             <Icon of={icon} size={18} />
             {index > 0 && taken !== undefined && (
@@ -124,7 +128,7 @@ function FilterPart({ words, number }: { readonly words: FilterWords; readonly n
                   </span>
                   <code>at most {metres(area.distance.radius_m)}</code>
                 </span>
-                <Gauge value={area.distance.distance_m} limit={area.distance.radius_m} />
+                <Gauge value={area.distance.distance_m} limit={area.distance.radius_m} text={metres} />
               </>
             )}
           </div>

@@ -1,4 +1,4 @@
-// An answer to Why on the map: the area, the event, and the line between them with its metres; red where the event is outside.
+// An answer to Why on the map: the area, the event, and the line between them with its metres: whole as far as the area reaches, broken beyond.
 
 import type { Feature, Position } from "geojson";
 import type { Explanation } from "nearcast";
@@ -11,7 +11,10 @@ import { metres } from "../words.js";
 export type FoundAs = "violation" | "derived" | "group";
 
 export interface WhyDrawing {
-  /** Shapes and lines, each with `holds`, or with `as` where it shows a finding. */
+  /**
+   * Shapes and lines, each with `holds`, or with `as` where it shows a finding. A line has `way`: `whole`, or `gap` where it does not hold. A point with
+   * `rim` is where the one becomes the other.
+   */
   readonly features: readonly Feature[];
   /** A text at a place of the map, in degrees. */
   readonly labels: readonly {
@@ -55,7 +58,7 @@ export function whyDrawing(
 ): WhyDrawing {
   const at = plane.toMap(event.place);
   const holds = explanation.matched;
-  const features: Feature[] = [{ type: "Feature", properties: { holds }, geometry: { type: "Point", coordinates: at } }];
+  const features: Feature[] = [point({ holds }, at)];
   const labels: WhyDrawing["labels"][number][] = [];
   const clientAt = client === undefined ? undefined : plane.toMap(client);
   // Two marks at one place have their words on either side of it.
@@ -71,13 +74,11 @@ export function whyDrawing(
     const outside = area.holds ? undefined : (area.metres_outside ?? undefined);
     const far = isRound ? (distance_m ?? outside) : outside;
     if (to === undefined || far === undefined) continue;
-    features.push({
-      type: "Feature",
-      properties: { holds: area.holds, way: true },
-      geometry: { type: "LineString", coordinates: [at, to] },
-    });
     const isOut = outside !== undefined && isRound;
     const rim = Math.min(1, (radius_m ?? 0) / far);
+    const atRim: [number, number] = [to[0] + (at[0] - to[0]) * rim, to[1] + (at[1] - to[1]) * rim];
+    if (isOut) features.push(way("whole", true, [to, atRim]), way("gap", false, [at, atRim]), point({ rim: true, holds: false }, atRim));
+    else features.push(way(area.holds ? "whole" : "gap", area.holds, [at, to]));
     const isSteep = Math.abs(at[1] - to[1]) > Math.abs(at[0] - to[0]) * Math.cos((at[1] * Math.PI) / 180);
     // What is outside of a circle has its words there, beside the line, however short that is: from the rim on, away from the circle.
     const part = !isOut ? 0.5 : isSteep ? (1 + rim) / 2 : rim;
@@ -93,6 +94,18 @@ export function whyDrawing(
   if (clientAt !== undefined) pins.push({ kind: "client", at: clientAt, name, holds, side: isAbove ? "below" : "above" });
   return { features: [...aroundOf(features), ...features], labels, pins };
 }
+
+const way = (kind: "whole" | "gap", holds: boolean, coordinates: Position[]): Feature => ({
+  type: "Feature",
+  properties: { holds, way: kind },
+  geometry: { type: "LineString", coordinates },
+});
+
+const point = (properties: Record<string, unknown>, coordinates: Position): Feature => ({
+  type: "Feature",
+  properties,
+  geometry: { type: "Point", coordinates },
+});
 
 /** The world around the area, which is dimmed; nothing where there are several areas. */
 function aroundOf(features: readonly Feature[]): Feature[] {

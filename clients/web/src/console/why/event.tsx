@@ -13,6 +13,7 @@ import { useConsole } from "../context.js";
 import { ViolatingEvents } from "../checks/finding.js";
 import { ObjectGroups } from "../groups/detail.js";
 import { FollowButton } from "../follow.js";
+import { useNear } from "../live/near.js";
 import { placeOf } from "../place.js";
 import { clock, counted, span, valueText } from "../words.js";
 import { WhyForm } from "./form.js";
@@ -51,6 +52,7 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
   const point = live.objects.idOf(feature);
   const client = point === undefined ? undefined : same.clientOf(point);
   const place = placeOf(feature);
+  const near = useNear(place);
   const properties = Object.entries((feature.properties as Record<string, unknown> | null) ?? {});
   const life =
     feature.ttl_s !== undefined
@@ -85,12 +87,19 @@ function EventFacts({ feature }: { readonly feature: DeliveredFeature }) {
           </Fact>
         )}
         <Fact name="stays live">{life}</Fact>
+        {near !== undefined && (
+          <Fact name="near">
+            <bdi>{near}</bdi>
+          </Fact>
+        )}
         <Fact name="place">
-          <span class="numbers">{degrees(place, settings.world)}</span>{" "}
-          <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
-            Show
-          </button>{" "}
-          {point !== undefined && live.objects.get(point) !== undefined && <FollowButton id={point} />}
+          <span class="numbers">{degrees(place, settings.world)}</span>
+          <span class="buttons">
+            <button type="button" class="small" onClick={() => view.value?.goTo(place)}>
+              Show
+            </button>
+            {point !== undefined && live.objects.get(point) !== undefined && <FollowButton id={point} />}
+          </span>
         </Fact>
       </dl>
     </section>

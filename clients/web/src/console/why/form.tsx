@@ -76,6 +76,9 @@ export function WhyForm({
   }, [typed.value]);
   const documents = useSignal<readonly SubscriptionDocument[]>([]);
   const subscription = useSignal("");
+  /** Somebody has pressed Why? for a name whose subscriptions are not there yet: it is asked when they come. */
+  const pressed = useRef(false);
+  const isOther = (): boolean => typed.value.trim() !== name.value;
   const events = useSignal<readonly DeliveredFeature[]>([]);
   const chosen = useSignal(0);
   const answer = useSignal<Answered | undefined>(undefined);
@@ -109,7 +112,10 @@ export function WhyForm({
         documents.value = found;
         subscription.value = found[0]?.id ?? "";
         problem.value = found.length === 0 ? nothingWords(name.value, clients.knows(name.value)) : undefined;
-        if (found.length > 0 && name.value === asks) await askBest(found, stop.signal);
+        if (found.length > 0 && (name.value === asks || pressed.current)) {
+          pressed.current = false;
+          await askBest(found, stop.signal);
+        }
       } catch (error) {
         if (stop.signal.aborted) return;
         refused = statusOf(error) === 403;
@@ -169,6 +175,13 @@ export function WhyForm({
       problem.value = statusOf(error) === 403 ? `This token does not permit to ask that: ${reasonOf(error)}` : reasonOf(error);
     }
   };
+  /** A press just after the last letter is about the name that stands in the field, and not about the one before it. */
+  const press = (): void => {
+    if (isOther()) {
+      pressed.current = true;
+      name.value = typed.value.trim();
+    } else void ask();
+  };
   const fields = (
     <>
       {client === undefined && (
@@ -180,7 +193,10 @@ export function WhyForm({
             autocomplete="off"
             placeholder="Name of a client"
             value={typed.value}
-            onInput={({ currentTarget }) => (typed.value = currentTarget.value)}
+            onInput={({ currentTarget }) => {
+              pressed.current = false;
+              typed.value = currentTarget.value;
+            }}
           />
           <datalist id="why-clients">
             {clients.list.value.slice(0, 200).map((each) => (
@@ -193,7 +209,7 @@ export function WhyForm({
         <label for="why-subscription">Subscription</label>
         <select
           id="why-subscription"
-          disabled={documents.value.length === 0}
+          disabled={isOther() || documents.value.length === 0}
           value={subscription.value}
           onChange={({ currentTarget }) => (subscription.value = currentTarget.value)}
         >
@@ -224,8 +240,10 @@ export function WhyForm({
       <button
         type="button"
         class="primary"
-        disabled={subscription.value === "" || documents.value.length === 0 || (event === undefined && events.value.length === 0)}
-        onClick={() => void ask()}
+        disabled={
+          (isOther() ? typed.value.trim() === "" : documents.value.length === 0) || (event === undefined && events.value.length === 0)
+        }
+        onClick={press}
       >
         Why?
       </button>

@@ -169,14 +169,15 @@ function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Ele
             <span class="whereabouts numbers">
               <Arrow world={world} from={here} to={nearest.place} />
               <span>
-                nearest <strong>{whereabouts(world, here, nearest.place)}</strong>
+                nearest <strong>{whereabouts(world, here, nearest.place)}</strong> · <bdi>{nearest.title}</bdi>
               </span>
             </span>
           )}
-          <span class="summary quiet">
-            {words !== "" && <bdi>{words}</bdi>}
-            <bdi>nearest: {nearest.title}</bdi>
-          </span>
+          {words !== "" && (
+            <span class="summary quiet">
+              <bdi>{words}</bdi>
+            </span>
+          )}
         </span>
         <span class="more">
           <Icon of={open ? ChevronUp : ChevronDown} size={20} />

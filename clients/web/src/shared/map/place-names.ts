@@ -15,7 +15,8 @@ const KINDS: Readonly<Record<string, string>> = {
 };
 const RANKS = ["city", "town", "quarter"];
 /** What stands on the map, in both pages. */
-const OVER = ".layers, .zoom, .time, .tools button, .why-label, .why-pin .card, .maplibregl-ctrl-attrib, .maplibregl-ctrl-scale";
+const OVER =
+  ".layers, .zoom, .time, .scene-key, .tools button, .why-label, .why-pin .card, .maplibregl-ctrl-attrib, .maplibregl-ctrl-scale";
 /** While the map moves its names are looked for so often. */
 const LOOK_MS = 120;
 

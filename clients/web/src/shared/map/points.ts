@@ -243,12 +243,13 @@ export class Points {
     return found.sort((one, other) => one.away - other.away).map(({ id }) => id);
   }
 
-  /** Puts the layer above all that the map draws. */
-  addTo(base: BaseMap): this {
+  /** Puts the layer above all that the map draws, and above the names of places where that is said. */
+  addTo(base: BaseMap, over: "map" | "names" = "map"): this {
     const { map } = base;
     const canvas = document.createElement("canvas");
     canvas.className = "points";
-    map.getCanvasContainer().append(canvas);
+    if (over === "names") map.getContainer().querySelector(".place-names")?.after(canvas);
+    else map.getCanvasContainer().append(canvas);
     this.#base = base;
     this.#canvas = canvas;
     if (isSoftware()) this.#painter = new PixelPainter(canvas);

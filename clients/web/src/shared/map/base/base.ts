@@ -46,6 +46,9 @@ export interface Tiles {
   readonly vector_layers?: readonly { readonly id: string }[];
 }
 
+/** The names that tiles show are looked for again after so long: each look goes through all of their features. */
+const NAMED_MS = 2000;
+
 type Drawing = (FeatureCollection | Feature | Geometry) & { readonly attribution?: unknown };
 
 /** Fetches the base map and draws it. Absent where it cannot be had: the ground has to do. */
@@ -80,12 +83,13 @@ function showDrawing(map: MapLibreMap, plane: Plane, document: Drawing, palette:
   const painters = [addLayers(map, "streets", drawingLayers, palette), addLayers(map, "names", drawingNames, palette)];
   const places = lines.map(([lon = 0, lat = 0]) => [lon, lat] as const);
   const all = features.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties: properties ?? {} }));
+  const points = all.filter(({ geometry, properties }) => geometry.type === "Point" && properties["name"] !== undefined);
   return {
     bounds: places.length === 0 ? undefined : middleOf(places),
     covers: undefined,
     paint: (next) => painters.forEach((paint) => paint(next)),
     find: (wanted, limit) => findIn(all, wanted, limit),
-    near: (place, most_m) => Promise.resolve(nearestIn(all, plane, place, most_m)),
+    near: (place, most_m) => Promise.resolve(nearestIn(points, plane, place, most_m)),
   };
 }
 
@@ -128,17 +132,21 @@ function showTiles(
           addLayers(map, "names", nameLayers(schema), palette),
         ];
   const isWorld = east - west > 180;
+  /** Those that are drawn. */
+  let [named, named_ms]: [Named[], number] = [[], -Infinity];
   return {
     bounds: isWorld ? undefined : bounds,
     covers: bounds,
     paint: (next) => painters.forEach((paint) => paint(next)),
     find: schema === undefined ? () => [] : finderOf(map, schema, document.names),
     near: (place, most_m) => {
-      // Those that are drawn.
-      const named =
-        schema === undefined ? [] : map.querySourceFeatures(SOURCE, { sourceLayer: schema.places.layer, filter: ["has", "name"] });
-      const all = named.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties }));
-      return Promise.resolve(nearestIn(all, plane, place, most_m));
+      if (performance.now() - named_ms > NAMED_MS) {
+        named_ms = performance.now();
+        const drawn =
+          schema === undefined ? [] : map.querySourceFeatures(SOURCE, { sourceLayer: schema.places.layer, filter: ["has", "name"] });
+        named = drawn.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties }));
+      }
+      return Promise.resolve(nearestIn(named, plane, place, most_m));
     },
   };
 }
