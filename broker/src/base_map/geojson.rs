@@ -118,8 +118,7 @@ mod tests {
             );
             told(World::Geodetic, &collection, &[]);
         }
-        let roads = demo::roads::document().unwrap();
-        told(World::Geodetic, &roads, &[]);
+        told(World::Geodetic, demo::roads::DOCUMENT, &[]);
     }
 
     #[test]

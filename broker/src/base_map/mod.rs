@@ -104,8 +104,11 @@ impl BaseMap {
             let document = Document::new("application/json", city.document())?;
             return Ok(Self { document, archive: None, city: Some(Arc::new(city)) });
         }
-        let text =
-            if path == DEMO_ROADS { demo::roads::document()? } else { checked(world, Path::new(path))? };
+        let text = if path == DEMO_ROADS {
+            demo::roads::DOCUMENT.to_owned()
+        } else {
+            checked(world, Path::new(path))?
+        };
         Ok(Self { document: Document::new("application/geo+json", text)?, archive: None, city: None })
     }
 }

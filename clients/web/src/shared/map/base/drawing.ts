@@ -1,75 +1,33 @@
-// How lines of a GeoJSON document are drawn: in four classes. The property `traffic`, from 1 to 4, says which.
+// How lines of a GeoJSON document are drawn: as streets where their property `traffic`, from 1 to 4, says how wide they are, and else as thin lines.
 
 import type { ExpressionSpecification } from "maplibre-gl";
 
 import { ABOVE, CITIES_MAX_ZOOM } from "../world/layers.js";
 import { byZoom, line, names, STRONG, type Drawn } from "./layers.js";
-import type { Palette } from "./palette.js";
-import { SOURCE } from "./streets.js";
+import type { Road } from "./schema.js";
+import { casing, filling, SOURCE, type Source } from "./streets.js";
 
-interface Class {
-  readonly traffic: 1 | 2 | 3 | 4;
-  /** Pixels across by zoom. */
-  readonly widths: readonly (readonly [zoom: number, width: number])[];
-  readonly colour: (palette: Palette) => string;
-}
-
-// Thin at every zoom and without casings: such lines are seldom the middle of a street, and are not to weigh more than what is upon them.
-const CLASSES: readonly Class[] = [
-  {
-    traffic: 1,
-    widths: [
-      [9, 0.5],
-      [14, 0.9],
-      [18, 1.6],
-    ],
-    colour: ({ path }) => path,
-  },
-  {
-    traffic: 2,
-    widths: [
-      [8, 0.5],
-      [14, 1.3],
-      [18, 2.4],
-    ],
-    colour: ({ minorThin }) => minorThin,
-  },
-  {
-    traffic: 3,
-    widths: [
-      [8, 0.7],
-      [14, 2],
-      [18, 3.5],
-    ],
-    colour: ({ minorThin }) => minorThin,
-  },
-  {
-    traffic: 4,
-    widths: [
-      [8, 1.1],
-      [14, 2.8],
-      [18, 5],
-    ],
-    colour: ({ majorThin }) => majorThin,
-  },
-];
+/** Streets by `traffic`, from 1. */
+const STREETS = ["minor", "medium", "major", "motorway"] as const satisfies readonly Road[];
 
 const isLine: ExpressionSpecification = ["!=", ["geometry-type"], "Point"];
-const ofClass = (traffic: number): ExpressionSpecification => [
-  "all",
-  isLine,
-  ["==", ["max", 1, ["min", 4, ["round", ["to-number", ["get", "traffic"], 2]]]], traffic],
-];
+const traffic: ExpressionSpecification = ["max", 1, ["min", 4, ["round", ["to-number", ["get", "traffic"], 2]]]];
+const streets: readonly (readonly [Road, Source])[] = STREETS.map((road, index) => [
+  road,
+  { source: SOURCE, filter: ["all", isLine, ["has", "traffic"], ["==", traffic, index + 1]] },
+]);
 
-export const drawingLayers: Drawn = (palette) =>
-  CLASSES.map(({ traffic, widths, colour }) =>
-    line({
-      id: `base-line-${traffic}`,
-      source: SOURCE,
-      filter: ofClass(traffic),
-      paint: { "line-color": colour(palette), "line-width": byZoom(1.5, ...widths) },
-    }),
-  );
+export const drawingLayers: Drawn = (palette) => [
+  line({
+    id: "base-line",
+    source: SOURCE,
+    filter: ["all", isLine, ["!", ["has", "traffic"]]],
+    paint: { "line-color": palette.minorThin, "line-width": byZoom(1.5, [8, 0.5], [14, 1.3], [18, 2.4]) },
+  }),
+  ...streets.flatMap(([road, source]) => casing(source, palette, road)),
+  // Seen at every zoom: such a document has far fewer streets than a city.
+  ...streets.map(([road, source]) => ({ ...filling(source, palette, road), minzoom: 0 })),
+];
 
 export const drawingNames: Drawn = (palette) => [
   names(palette, palette.name, {

@@ -1,6 +1,6 @@
 // How a city of vector tiles is drawn: green, water, buildings, streets by class with casings, and names.
 
-import type { ExpressionSpecification, FilterSpecification, LayerSpecification } from "maplibre-gl";
+import type { ExpressionSpecification, FilterSpecification, LayerSpecification, LineLayerSpecification } from "maplibre-gl";
 
 import { ABOVE, CITIES_MAX_ZOOM } from "../world/layers.js";
 import { byZoom, line, names, SLANTED, STRONG, type Drawn } from "./layers.js";
@@ -58,7 +58,7 @@ const WIDTHS: Readonly<Record<Road, readonly (readonly [zoom: number, width: num
   ],
 };
 /** Below that zoom a class is one thin line. */
-const CASED: Readonly<Record<Road, number | undefined>> = { path: undefined, service: 15, minor: 13, medium: 11, major: 9, motorway: 7 };
+const CASED: Readonly<Record<Road, number | undefined>> = { path: undefined, service: 15, minor: 13, medium: 12, major: 11, motorway: 8 };
 
 const width = (road: Road, more = 0): ExpressionSpecification =>
   byZoom(1.4, ...WIDTHS[road].map(([zoom, pixels]) => [zoom, more === 0 ? pixels : pixels + Math.min(more, 0.6 + pixels / 6)] as const));
@@ -77,7 +77,14 @@ const casingColour = (palette: Palette, road: Road): string =>
 const thinColour = (palette: Palette, road: Road): string =>
   road === "motorway" ? palette.motorwayThin : road === "major" || road === "medium" ? palette.majorThin : palette.minorThin;
 
-const of = ({ layer, filter }: Part): { source: string; "source-layer": string; filter: FilterSpecification } => ({
+/** Which features a layer draws. */
+export interface Source {
+  readonly source: string;
+  readonly "source-layer"?: string;
+  readonly filter: FilterSpecification;
+}
+
+const of = ({ layer, filter }: Part): Source => ({
   source: SOURCE,
   "source-layer": layer,
   filter,
@@ -115,25 +122,14 @@ export const streetLayers =
       minzoom: 14,
       paint: { "fill-color": palette.building, "fill-outline-color": palette.buildingEdge, "fill-opacity": byZoom(1, [14, 0], [15, 1]) },
     })),
-    ...ROADS.flatMap((road) => (CASED[road] === undefined ? [] : [casing(schema, palette, road, CASED[road])])),
+    ...ROADS.flatMap((road) => casing(of(schema.road[road]), palette, road)),
     line({
       ...of(schema.rail),
       id: "base-rail",
       minzoom: 10,
       paint: { "line-color": palette.rail, "line-width": byZoom(1.4, [10, 0.6], [14, 1.2], [18, 3]) },
     }),
-    ...ROADS.map((road) =>
-      line({
-        ...of(schema.road[road]),
-        id: `base-road-${road}`,
-        minzoom: firstZoom(road),
-        paint: {
-          "line-color": thenFill(palette, road),
-          "line-width": width(road),
-          ...(road === "path" ? { "line-dasharray": [2, 1.2] } : {}),
-        },
-      }),
-    ),
+    ...ROADS.map((road) => filling(of(schema.road[road]), palette, road)),
     ...schema.border.map((part, index) =>
       line({
         ...of(part),
@@ -151,14 +147,25 @@ function thenFill(palette: Palette, road: Road): ExpressionSpecification | strin
   return ["interpolate", ["linear"], ["zoom"], cased, thinColour(palette, road), cased + 1, fillColour(palette, road)];
 }
 
-function casing(schema: Schema, palette: Palette, road: Road, minzoom: number): LayerSpecification {
+export function filling(source: Source, palette: Palette, road: Road): LineLayerSpecification {
   return line({
-    ...of(schema.road[road]),
-    id: `base-casing-${road}`,
-    minzoom,
-    layout: { "line-cap": "butt" },
-    paint: { "line-color": casingColour(palette, road), "line-width": width(road, 2.4) },
+    ...source,
+    id: `base-road-${road}`,
+    minzoom: firstZoom(road),
+    paint: {
+      "line-color": thenFill(palette, road),
+      "line-width": width(road),
+      ...(road === "path" ? { "line-dasharray": [2, 1.2] } : {}),
+    },
   });
+}
+
+/** What goes around a street, where it is more than a thin line. */
+export function casing(source: Source, palette: Palette, road: Road): LineLayerSpecification[] {
+  const minzoom = CASED[road];
+  if (minzoom === undefined) return [];
+  const paint = { "line-color": casingColour(palette, road), "line-width": width(road, 2.4) };
+  return [line({ ...source, id: `base-casing-${road}`, minzoom, layout: { "line-cap": "butt" }, paint })];
 }
 
 function fills(
