@@ -3,7 +3,9 @@
 //!
 //! `deliveries BROKERS --clients 10000 --group 10 --rates 1000,2000 --seconds 4`; BROKERS is `127.0.0.1:7070,127.0.0.1:7071`.
 //! `--durable` asks for durable subscriptions. `--kill PID --standby ADDRESS` kills the active broker in the middle of each phase, and
-//! says how long its clients are without one. A phase that did not keep up is the last one.
+//! says how long its clients are without one. A rate is tried a second time if it was not kept, and no higher one after that.
+
+#![expect(clippy::cast_possible_truncation, reason = "numbers of a load are far below 2^32")]
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -428,7 +430,7 @@ fn is_ready(address: &str) -> bool {
     })
 }
 
-/// Has every so-manieth client on one thread.
+/// Reads for a share of the clients on one thread.
 fn reader(number: usize, shared: &Arc<Shared>) {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     LocalSet::new().block_on(&runtime, async {

@@ -224,9 +224,9 @@ impl<P> Filters<P> {
     /// An attribute whose name filters use: the name's number and mask, and the value's code unless it is several.
     #[inline]
     pub(crate) fn known(&self, attribute: &Attribute) -> Option<(u32, u32, Option<u32>)> {
-        let name = self.names.find(&attribute.name)?;
+        let (name, mask) = self.names.find_with_mask(&attribute.name)?;
         let (kind, bits) = value_bits(&attribute.value, &self.texts);
-        Some((name, self.names.name(name).mask, value_code(kind, bits)))
+        Some((name, mask, value_code(kind, bits)))
     }
 
     /// Bytes of the host's memory.

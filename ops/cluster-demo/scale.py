@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 """What several brokers of a cluster deliver beside one, each pinned to a core of its own, and how long a takeover with many clients is.
 
 `scale.py NATS_SERVER target/release/nearcast target/release/examples/deliveries`, the last one by
@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from servers import Servers, Server, SYSTEM, USER, ask, follows, free_ports
+from servers import SYSTEM, USER, Server, Servers, ask, follows, free_ports
 
 # The 99th percentile from when an event is due to its delivery.
 BOUNDS_MS = [100, 1_000]
@@ -127,7 +127,7 @@ def load(arguments, cluster, brokers, options):
             after, now = used(), time.monotonic()
             phase = dict(part.split("=") for part in line.split())
             for who in pids:
-                each = [(b - a) for a, b in zip(before[who], after[who])]
+                each = [b - a for a, b in zip(before[who], after[who])]
                 phase[f"{who}_cores"] = [round(sum(one.values()) / (now - at), 2) for one in each]
             threads = (after["broker"][0] - before["broker"][0]).most_common(5)
             phase["threads"] = {name: round(used / (now - at), 2) for name, used in threads}

@@ -18,14 +18,15 @@ mod share;
 pub(crate) mod table;
 mod wave;
 
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Mutex, PoisonError};
 
 use kernels::gpu::ENTRIES_END;
 use matcher::engine::{Engine, Footprint, InstallError, MatchError, MatchRows};
 use matcher::event::Event;
 use matcher::geo::{Position, World};
 use matcher::subscription::{ClientId, Subscription, SubscriptionId};
-use rayon::iter::{IndexedParallelIterator, IntoParallelRefIterator, ParallelIterator};
 
 use crate::failure::match_error;
 use crate::filters::{Filters, constraints_count};
@@ -39,8 +40,14 @@ use wave::Lane;
 const WAVE_MAX: usize = 8192;
 /// Events of a wave at least, unless there are fewer.
 const WAVE_MIN: usize = 256;
+/// Events of a wave at least where a thread has a second one: calls of the driver cost as much as writing some hundred events down.
+const WAVE_AGAIN_MIN: usize = 1024;
+/// Waves of a thread, if they are large enough.
+const WAVES: usize = 4;
 /// More threads find nothing left to do.
 const THREADS_MAX: usize = 16;
+/// Cores from which on the caller has one of its own.
+const CALLER_HAS_CORE: usize = 8;
 
 /// The engine.
 ///
@@ -52,8 +59,8 @@ pub struct Gpu {
     reaches: Reaches,
     /// One for each device; filters are dealt over them by their client.
     shares: Vec<Share>,
-    /// One for each thread of the pool.
-    lanes: Vec<Mutex<Lane>>,
+    /// Two for each thread of the pool: one is searched for while the thread writes the other's wave down, or its rows.
+    lanes: Vec<Mutex<[Lane; 2]>>,
     pool: rayon::ThreadPool,
 }
 
@@ -70,7 +77,9 @@ impl Gpu {
         let reaches = Reaches::new();
         let share = |device: &Device| Share::new(device, reaches.levels(world));
         let shares = devices.iter().map(share).collect::<Result<Vec<_>, _>>()?;
-        let threads = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+        let cores = std::thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
+        // The caller appends rows meanwhile; where there are many cores it has one of its own, so that no wave waits for it.
+        let threads = if cores < CALLER_HAS_CORE { cores } else { cores - 1 };
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|index| format!("gpu-wave-{index}"))
@@ -79,7 +88,9 @@ impl Gpu {
                 operation: "starting threads",
                 reason: error.to_string(),
             })?;
-        let lanes = (0..threads).map(|_| Lane::new(devices.iter())).collect::<Result<_, _>>()?;
+        let lane = || Lane::new(devices.iter());
+        let lanes =
+            (0..threads).map(|_| Ok(Mutex::new([lane()?, lane()?]))).collect::<Result<_, DriverError>>()?;
         Ok(Self { world, filters: Filters::new(world, ENTRIES_END), reaches, shares, lanes, pool })
     }
 
@@ -96,8 +107,10 @@ impl Gpu {
     /// Bytes of the devices' memory.
     #[must_use]
     pub fn device_bytes(&self) -> usize {
-        let lane = |lane: &Mutex<Lane>| lane.lock().unwrap_or_else(PoisonError::into_inner).bytes();
-        self.shares.iter().map(Share::bytes).sum::<usize>() + self.lanes.iter().map(lane).sum::<usize>()
+        let lanes = |lanes: &Mutex<[Lane; 2]>| {
+            lanes.lock().unwrap_or_else(PoisonError::into_inner).iter().map(Lane::bytes).sum::<usize>()
+        };
+        self.shares.iter().map(Share::bytes).sum::<usize>() + self.lanes.iter().map(lanes).sum::<usize>()
     }
 
     fn share_of(&self, client: u32) -> usize {
@@ -132,31 +145,53 @@ impl Gpu {
     /// Matches a batch wave by wave.
     fn run(&self, events: &[&Event], rows: &mut MatchRows) -> Result<(), DriverError> {
         let Self { filters, shares, lanes, pool, .. } = self;
-        let lane = |index: usize| lanes[index].lock().unwrap_or_else(PoisonError::into_inner);
+        let lanes_of = |index: usize| lanes[index].lock().unwrap_or_else(PoisonError::into_inner);
         if events.len() <= WAVE_MIN {
             // Too few to be shared out. A wave that is taken in halves may fail in the second: rows get all or nothing.
             let mut matched = MatchRows::new();
-            lane(0).run(events, filters, shares, &mut matched)?;
+            lanes_of(0)[0].run(events, filters, shares, &mut matched)?;
             rows.append(&matched);
             return Ok(());
         }
-        let wave = events.len().div_ceil(lanes.len()).clamp(WAVE_MIN, WAVE_MAX);
+        let one_each = events.len().div_ceil(lanes.len()).max(WAVE_MIN);
+        let wave = events.len().div_ceil(WAVES * lanes.len()).clamp(WAVE_AGAIN_MIN, WAVE_MAX).min(one_each);
         let waves: Vec<&[&Event]> = events.chunks(wave).collect();
-        let run = |wave: &[&Event]| {
-            let mut rows = MatchRows::new();
-            let index = rayon::current_thread_index().expect("the pool's threads have numbers");
-            lane(index).run(wave, filters, shares, &mut rows)?;
-            Ok(rows)
+        let next = AtomicUsize::new(0);
+        // Takes wave after wave; each is searched for while the thread writes the next one down.
+        let work = |sender: &Sender<(usize, Result<MatchRows, DriverError>)>| {
+            let mut lanes = lanes_of(rayon::current_thread_index().expect("the pool's threads have numbers"));
+            let [first, second] = &mut *lanes;
+            let (mut idle, mut busy) = (first, second);
+            let mut under_way = None;
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let begun = waves.get(index).map(|wave| (index, *wave, idle.begin(wave, filters, shares)));
+                if let Some((index, wave, begun)) = under_way.take() {
+                    let mut rows = MatchRows::new();
+                    let finished = busy.finish(begun, wave, filters, shares, &mut rows);
+                    if sender.send((index, finished.map(|()| rows))).is_err() {
+                        // Nobody listens any more once a wave has failed: then the others are left out.
+                        next.store(waves.len(), Ordering::Relaxed);
+                    }
+                }
+                if begun.is_none() {
+                    return;
+                }
+                under_way = begun;
+                std::mem::swap(&mut idle, &mut busy);
+            }
         };
         let rows_before = rows.len();
         let (sender, receiver) = mpsc::channel();
         let all = pool.in_place_scope(|scope| {
-            scope.spawn(|_| {
-                let waves = waves.par_iter().enumerate();
-                // Nobody listens any more once a wave has failed: then the others are left out.
-                let _ =
-                    waves.try_for_each_with(sender, |sender, (index, wave)| sender.send((index, run(wave))));
-            });
+            for _ in 0..waves.len().min(lanes.len()) {
+                let sender = sender.clone();
+                scope.spawn(|_| {
+                    let sender = sender;
+                    work(&sender);
+                });
+            }
+            drop(sender);
             // What comes early is appended while the others are on their way.
             let mut matched: Vec<Option<MatchRows>> = waves.iter().map(|_| None).collect();
             let mut appended = 0;

@@ -1,8 +1,6 @@
 //! A part of a batch on its way: written down for the device, searched, read back and decided. Waves are independent of
 //! each other, so their copies, kernels and decisions overlap.
 
-use std::sync::Mutex;
-
 use kernels::gpu::{
     ANSWER_DOUBT, Answer, Attribute, EVENT_DOUBT, Event as DeviceEvent, FOUND_HEAD, NAME_ARRAY, UNSORTED,
 };
@@ -57,16 +55,19 @@ struct Way {
     pairs_before: usize,
 }
 
+/// A wave that a lane's devices search for, or why they do not.
+pub(super) type Begun = Result<Layout, DriverError>;
+
 /// Where the parts of a wave lie, in words.
 #[derive(Clone, Copy, Debug)]
-struct Layout {
+pub(super) struct Layout {
     events: usize,
     attributes_at: usize,
     found_at: usize,
 }
 
 impl Lane {
-    pub(super) fn new<'a>(devices: impl Iterator<Item = &'a Device>) -> Result<Mutex<Self>, DriverError> {
+    pub(super) fn new<'a>(devices: impl Iterator<Item = &'a Device>) -> Result<Self, DriverError> {
         let way = |device: &Device| {
             Ok(Way {
                 device: device.clone(),
@@ -78,7 +79,7 @@ impl Lane {
             })
         };
         let ways = devices.map(way).collect::<Result<_, DriverError>>()?;
-        Ok(Mutex::new(Self { ways, seen: Seen::default(), starts: Vec::new(), sorted: Vec::new() }))
+        Ok(Self { ways, seen: Seen::default(), starts: Vec::new(), sorted: Vec::new() })
     }
 
     /// Matches a wave: a row for each event. There is at least one.
@@ -92,7 +93,43 @@ impl Lane {
         shares: &[Share],
         rows: &mut MatchRows,
     ) -> Result<(), DriverError> {
-        match self.search(events, filters, shares) {
+        let begun = self.begin(events, filters, shares);
+        self.finish(begun, events, filters, shares, rows)
+    }
+
+    /// Writes a wave down and lets all devices search, without a wait. It is finished before another one begins.
+    pub(super) fn begin(&mut self, events: &[&Event], filters: &Filters<()>, shares: &[Share]) -> Begun {
+        let attributes: usize = events.iter().map(|event| event.attributes.len()).sum();
+        let room = events.len() * EVENT_WORDS + attributes * ATTRIBUTE_WORDS + 2 * FOUND_HEAD;
+        let (first, others) = self.ways.split_first_mut().expect("a GPU engine has a device");
+        first.make_room_to_send(room)?;
+        let sent = first.sent.slice_mut()?;
+        let layout = encode(events, filters, sent);
+        for other in others.iter_mut() {
+            other.make_room_to_send(room)?;
+            let end = layout.found_at + FOUND_HEAD;
+            other.sent.slice_mut()?[..end].copy_from_slice(&sent[..end]);
+        }
+        for (way, share) in self.ways.iter_mut().zip(shares) {
+            share.order_after_changes(&way.stream)?;
+            way.submit(layout, share)?;
+        }
+        Ok(layout)
+    }
+
+    /// Waits for a wave that has begun, and writes its rows.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub(super) fn finish(
+        &mut self,
+        begun: Begun,
+        events: &[&Event],
+        filters: &Filters<()>,
+        shares: &[Share],
+        rows: &mut MatchRows,
+    ) -> Result<(), DriverError> {
+        match begun.and_then(|layout| self.receive(layout, shares)) {
             Ok(true) => {
                 self.sort_answers(shares)?;
                 self.decide(events, filters, rows);
@@ -109,30 +146,10 @@ impl Lane {
         self.run(second, filters, shares, rows)
     }
 
-    /// Lets all devices search, and counts the answers of each event; false when there are too many to be brought at once.
-    fn search(
-        &mut self,
-        events: &[&Event],
-        filters: &Filters<()>,
-        shares: &[Share],
-    ) -> Result<bool, DriverError> {
-        let attributes: usize = events.iter().map(|event| event.attributes.len()).sum();
-        let room = events.len() * EVENT_WORDS + attributes * ATTRIBUTE_WORDS + 2 * FOUND_HEAD;
-        let [first, others @ ..] = &mut *self.ways else { return Ok(true) };
-        first.make_room_to_send(room)?;
-        let sent = first.sent.slice_mut()?;
-        let layout = encode(events, filters, sent);
-        for other in others.iter_mut() {
-            other.make_room_to_send(room)?;
-            let end = layout.found_at + FOUND_HEAD;
-            other.sent.slice_mut()?[..end].copy_from_slice(&sent[..end]);
-        }
-        for (way, share) in self.ways.iter_mut().zip(shares) {
-            share.order_after_changes(&way.stream)?;
-            way.submit(layout, share)?;
-        }
+    /// Counts the answers of each event; false when there are too many to be brought at once.
+    fn receive(&mut self, layout: Layout, shares: &[Share]) -> Result<bool, DriverError> {
         self.starts.clear();
-        self.starts.resize(events.len() + 1, 0);
+        self.starts.resize(layout.events + 1, 0);
         for (way, share) in self.ways.iter_mut().zip(shares) {
             let Some(answers) = way.receive(layout, share)? else { return Ok(false) };
             for answer in answers {

@@ -66,9 +66,9 @@ pub fn append_attributes<P>(
 ) -> u32 {
     let mut mask = 0;
     for (source, attribute) in (0..).zip(&event.attributes) {
-        let Some(name) = names.find(&attribute.name) else { continue };
+        let Some((name, name_mask)) = names.find_with_mask(&attribute.name) else { continue };
         let (kind, bits) = value_bits(&attribute.value, texts);
-        mask |= names.name(name).mask;
+        mask |= name_mask;
         list.push(ViewedAttribute { name, source, kind, bits });
     }
     mask
