@@ -138,11 +138,15 @@ impl Tally {
     pub(crate) fn told(&mut self, limits: &Limits, told: Moved) {
         let refused = told.rejected.len() as u64 + told.rejected_unlisted;
         self.done = self.done.saturating_sub(refused);
-        for rejected in told.rejected {
+        // Of all of them those with the least indices are listed.
+        let own = std::mem::take(&mut self.rejected);
+        let mut all = own.entries;
+        all.extend(told.rejected);
+        all.sort_by_key(|rejected| rejected.index);
+        for rejected in all {
             self.rejected.add(limits, self.sent_bytes, rejected);
         }
-        self.rejected.unlisted += told.rejected_unlisted;
-        self.rejected.entries.sort_by_key(|rejected| rejected.index);
+        self.rejected.unlisted += own.unlisted + told.rejected_unlisted;
         for warning in told.warnings {
             self.warnings.add(limits, self.sent_bytes, warning);
         }

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use wire::{Moved, Problem, Rejected};
 
 use super::batch::Tally;
-use super::peers::{Answer, Forward};
+use super::peers::{self, Answer, Forward};
 use crate::config::Limits;
 
 /// Bytes of moves for one broker after which they are given on.
@@ -19,6 +19,8 @@ pub(super) struct ForwardedMoves {
     forward: Forward,
     /// What waits, by the address of the broker.
     waiting: BTreeMap<String, Waiting>,
+    /// Brokers that have not answered, with the problem of each: no other call waits for them.
+    silent: BTreeMap<String, Problem>,
     /// What became of the others.
     told: Moved,
 }
@@ -32,7 +34,7 @@ struct Waiting {
 
 impl ForwardedMoves {
     pub(super) fn new(forward: Forward) -> Self {
-        Self { forward, waiting: BTreeMap::new(), told: Moved::default() }
+        Self { forward, waiting: BTreeMap::new(), silent: BTreeMap::new(), told: Moved::default() }
     }
 
     /// Takes the element of an index on, for the broker at an address.
@@ -58,16 +60,25 @@ impl ForwardedMoves {
         if indices.is_empty() {
             return;
         }
+        if let Some(problem) = self.silent.get(url) {
+            let rejected = |index| Rejected { index, problem: problem.clone() };
+            return self.told.rejected.extend(indices.into_iter().map(rejected));
+        }
         let answer = self.forward.post_sequence(url, "/v1/positions", texts).await;
         let (moved, ended) = match answer {
             Ok(Answer { status: StatusCode::ACCEPTED, body }) => {
                 (serde_json::from_slice(&body).unwrap_or_default(), None)
             }
             Ok(Answer { body, .. }) => {
-                let problem = serde_json::from_slice(&body).ok();
-                (problem.as_ref().map(of_first).unwrap_or_default(), problem)
+                let problem =
+                    serde_json::from_slice(&body).unwrap_or_else(|_| peers::unreadable(url).problem());
+                (of_first(&problem), Some(problem))
             }
-            Err(refusal) => (Moved::default(), Some(refusal.problem())),
+            Err(refusal) => {
+                let problem = refusal.problem();
+                self.silent.insert(url.to_owned(), problem.clone());
+                (Moved::default(), Some(problem))
+            }
         };
         let of_batch = |index: u64| usize::try_from(index).ok().and_then(|index| indices.get(index)).copied();
         let told_count = moved.moved + moved.rejected.len() as u64 + moved.rejected_unlisted;

@@ -12,13 +12,13 @@ use axum::body::Bytes;
 use axum::extract::FromRequestParts;
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::request::Parts;
-use axum::http::uri::PathAndQuery;
 use axum::http::{Method, StatusCode, Uri};
 use reqwest::redirect::Policy;
 use serde::de::DeserializeOwned;
 use wire::Problem;
 
 use super::App;
+use super::routes::location;
 use crate::config::Cluster;
 use crate::https_client;
 use crate::ledger::Seen;
@@ -28,7 +28,7 @@ use crate::model::error::ApiError;
 const FORWARDED: HeaderName = HeaderName::from_static("nearcast-forwarded");
 /// Time for a connection, and for a whole exchange.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(15);
+const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes of an answer, at most.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
@@ -86,9 +86,8 @@ impl Others {
     /// [`ApiError::NotStored`] where a partition has no active broker, or that one does not answer: part of an answer would look like all of it.
     pub(crate) async fn get<T: DeserializeOwned>(&self, uri: &Uri) -> Result<Vec<T>, ApiError> {
         let Some(forward) = &self.0 else { return Ok(Vec::new()) };
-        let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
         let urls = forward.peers.seen.homes().others()?;
-        let asked = urls.iter().map(|url| forward.send(url, Method::GET, path, None));
+        let asked = urls.iter().map(|url| forward.send(Method::GET, location(url, uri), None));
         let mut answers = Vec::new();
         for (answer, url) in futures_util::future::join_all(asked).await.into_iter().zip(&urls) {
             let Answer { status, body } = answer?;
@@ -113,18 +112,11 @@ impl Forward {
         path: &str,
         texts: String,
     ) -> Result<Answer, ApiError> {
-        self.send(url, Method::POST, path, Some(texts)).await
+        self.send(Method::POST, [url.trim_end_matches('/'), path].concat(), Some(texts)).await
     }
 
-    async fn send(
-        &self,
-        url: &str,
-        method: Method,
-        path: &str,
-        sequence: Option<String>,
-    ) -> Result<Answer, ApiError> {
-        let address = [url.trim_end_matches('/'), path].concat();
-        let mut request = self.peers.client.request(method, address).header(FORWARDED, "1");
+    async fn send(&self, method: Method, url: String, sequence: Option<String>) -> Result<Answer, ApiError> {
+        let mut request = self.peers.client.request(method, &url).header(FORWARDED, "1");
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token);
         }
@@ -132,17 +124,15 @@ impl Forward {
             request = request.header(CONTENT_TYPE, "application/json-seq").body(sequence);
         }
         let silent = |error: reqwest::Error| {
-            tracing::debug!(%error, url, "another broker of the cluster does not answer");
-            ApiError::NotStored(format!(
-                "the broker at {url}, which serves another partition, does not answer"
-            ))
+            tracing::debug!(%error, "another broker of the cluster does not answer");
+            ApiError::NotStored(format!("the broker of another partition does not answer: {url}"))
         };
         let mut answer = request.send().await.map_err(silent)?;
         let status = answer.status();
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(silent)? {
             if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-                return Err(unreadable(url));
+                return Err(unreadable(&url));
             }
             body.extend_from_slice(&chunk);
         }
@@ -160,7 +150,7 @@ impl FromRequestParts<Arc<App>> for Others {
     }
 }
 
-fn unreadable(url: &str) -> ApiError {
+pub(super) fn unreadable(url: &str) -> ApiError {
     ApiError::NotStored(format!("the answer of the broker at {url} cannot be read"))
 }
 

@@ -10,17 +10,19 @@ use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
+use matcher::live::Place;
 
 use super::path::{self, ClientPath, Permitted};
 use super::{App, error};
 use crate::admission::ClientLimiter;
 use crate::auth::Principal;
 use crate::budget::{Held, Kind};
+use crate::ingest::Confinement;
 use crate::ingest::query::LiveQuery;
 use crate::model::error::ApiError;
-use crate::model::event::Published;
+use crate::model::event;
 use crate::model::{clock, tenant};
-use crate::sessions::{LivePage, LiveQuestion, Located};
+use crate::sessions::{LiveQuestion, Located};
 use crate::shard::Command;
 
 /// Bytes that the elements of a page have at most, but for the first, which is always there.
@@ -107,7 +109,10 @@ async fn page(
             change,
         )
         .await?;
-    let (count, bytes, last) = fitting(&page);
+    let confinement = principal.confinement.as_deref().map(Confinement::text);
+    let seen = page.events.iter().map(|(place, published)| (*place, published.body.seen_by(confinement)));
+    let seen: Vec<_> = seen.map(|(place, body)| (place, Arc::clone(body))).collect();
+    let (count, bytes, last) = fitting(&seen, page.next);
     let next = match last {
         Some(place) => format!(r#","next":"{}""#, app.cursors.seal(&text, shard, place)?),
         None => String::new(),
@@ -116,33 +121,33 @@ async fn page(
     let tail = format!("]{next}}}\n");
     let bytes = head.len() + bytes + tail.len();
     let held = hold_page(app, principal, bytes)?;
-    let events = page.events.into_iter().take(count).map(|(_, published)| EventText(published));
+    let events = seen.into_iter().take(count).map(|(_, body)| EventText(body));
     let writing =
         Writing { part: head, comma: "", separator: ",", elements: events, tail, _held: vec![held] };
     Ok(writing.into_response(GEO_JSON, bytes))
 }
 
 /// The text of an event.
-struct EventText(Arc<Published>);
+struct EventText(Arc<event::Body>);
 
 impl AsRef<str> for EventText {
     fn as_ref(&self) -> &str {
-        &self.0.body.text
+        &self.0.text
     }
 }
 
 /// How many events of a page there is room for, their bytes with commas between, and the last place if there are more.
-fn fitting(page: &LivePage) -> (usize, usize, Option<matcher::live::Place>) {
+fn fitting(events: &[(Place, Arc<event::Body>)], next: Option<Place>) -> (usize, usize, Option<Place>) {
     let (mut bytes, mut last) = (0, None);
-    for (count, (place, published)) in page.events.iter().enumerate() {
-        let more = published.body.text.len() + usize::from(count > 0);
+    for (count, (place, body)) in events.iter().enumerate() {
+        let more = body.text.len() + usize::from(count > 0);
         if count > 0 && bytes + more > PAGE_BYTES {
             return (count, bytes, last);
         }
         bytes += more;
         last = Some(*place);
     }
-    (page.events.len(), bytes, page.next)
+    (events.len(), bytes, next)
 }
 
 /// Holds the bytes of a page until it has been read.

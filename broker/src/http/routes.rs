@@ -192,7 +192,7 @@ pub(crate) fn possible(path: &str) -> String {
 }
 
 /// Path and query at another broker, without a token.
-fn location(url: &str, uri: &Uri) -> String {
+pub(super) fn location(url: &str, uri: &Uri) -> String {
     let mut location = [url.trim_end_matches('/'), uri.path()].concat();
     let parameters = uri.query().unwrap_or_default().split('&');
     let kept: Vec<_> = parameters.filter(|one| !one.is_empty() && !auth::is_token(one)).collect();

@@ -53,9 +53,12 @@ impl Seen {
 
     /// Looks each second where the clients of each partition are served, until the broker has ended.
     pub(crate) async fn watch(self: Arc<Self>, ended: CancellationToken) {
-        while ended.run_until_cancelled(tokio::time::sleep(FRESH)).await.is_some() {
+        loop {
             // What was seen last counts on while NATS does not answer.
             let _ = self.cluster(None).await;
+            if ended.run_until_cancelled(tokio::time::sleep(FRESH)).await.is_none() {
+                return;
+            }
         }
     }
 

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use matcher::event::Event;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use cluster::record::ROWS_MAX;
 
@@ -151,13 +152,10 @@ impl Published {
         Self { origin: Some(origin), ..self }
     }
 
-    /// Gives it a text for readers who are confined otherwise than its situation, as long as nobody else has it.
-    pub(crate) fn veil(&mut self, confinement: Option<&str>, text: Box<str>) {
+    /// Keeps ids of the events that a finding follows from to readers who may see them, as [`Body::veil`] does.
+    pub(crate) fn veil(&mut self, confinement: Option<&str>) {
         if let Some(body) = Arc::get_mut(&mut self.body) {
-            let (is_alarm, deadline, within) = (body.is_alarm, body.deadline, body.within.clone());
-            let veiled = Body { is_alarm, deadline, within, ..Body::new(text, body.received, body.object) };
-            body.veil =
-                Some(Box::new(Veil { confinement: confinement.map(Box::from), body: Arc::new(veiled) }));
+            body.veil(confinement);
         }
     }
 
@@ -200,6 +198,22 @@ impl Body {
         }
     }
 
+    /// Keeps ids of the events that a finding follows from to readers who may see them: to those without a confinement, and with that of the
+    /// situation. Other events stay as they are.
+    pub(crate) fn veil(&mut self, confinement: Option<&str>) {
+        let Some(text) = without_ids(&self.text) else { return };
+        let (is_alarm, deadline, within) = (self.is_alarm, self.deadline, self.within.clone());
+        let first_received_ms = self.first_received_ms;
+        let veiled = Self {
+            is_alarm,
+            deadline,
+            within,
+            first_received_ms,
+            ..Self::new(text.into(), self.received, self.object)
+        };
+        self.veil = Some(Box::new(Veil { confinement: confinement.map(Box::from), body: Arc::new(veiled) }));
+    }
+
     /// When a broker had first read it, in Unix milliseconds.
     pub(crate) fn arrived_ms(&self) -> u64 {
         self.first_received_ms.map_or_else(
@@ -225,6 +239,20 @@ impl Body {
     pub(crate) fn trace_members(&self) -> &str {
         self.carried.as_ref().map_or("", |carried| &carried.members)
     }
+}
+
+/// The text of a finding without the ids of other events and the names of objects; `None` for any other event.
+fn without_ids(text: &str) -> Option<String> {
+    if !text.contains(r#""derived""#) {
+        return None;
+    }
+    let mut event: Value = serde_json::from_str(text).ok()?;
+    event.get_mut("derived")?.as_object_mut()?.remove("from");
+    let properties = event.get_mut("properties")?.as_object_mut()?;
+    for name in ["bindings", "links", "roles"] {
+        properties.remove(name);
+    }
+    Some(event.to_string())
 }
 
 /// Tells the object of an event from others, its key, or its id where it has none, within its publisher's confinement: alike for

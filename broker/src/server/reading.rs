@@ -14,7 +14,6 @@ use crate::ledger::Ownership;
 use crate::model::clock;
 use crate::model::error::ApiError;
 use crate::model::event::{Origin, Placed, Published};
-use crate::situations;
 
 /// The engines of a broker.
 struct Engines {
@@ -50,7 +49,7 @@ impl Sink for Engines {
             self.app.features.accepted_elsewhere(&self.lenient, tenant, text, received_ms, life)?;
         let Some(Found { client, version, number, veiled }) = found else { return Ok(event) };
         if let Some(confinement) = veiled {
-            situations::veil(&mut event, *confinement);
+            event.veil(*confinement);
         }
         Ok(event.derived(Origin { client: (*client).into(), version: (*version).into(), number: *number }))
     }

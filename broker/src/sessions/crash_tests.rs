@@ -224,6 +224,8 @@ async fn a_finding_that_is_appended_again_comes_once_to_each_shard() {
     broker.bring(5, "v", 3, &[FIRST, SECOND]);
     // Another document of the same name begins with its own numbers.
     broker.bring(6, "w", 1, &[FIRST, SECOND]);
+    // What a broker that was cut off had found by the document before arrives late.
+    broker.bring(7, "v", 4, &[FIRST, SECOND]);
     for shard in [FIRST, SECOND] {
         let kept = broker.kept(shard).await;
         assert_eq!(kept, ["v1 published", "v2 published", "v3 published", "w1 published"], "shard {shard}");

@@ -71,13 +71,14 @@ impl Sessions {
         self.findings_read = had;
     }
 
-    /// Whether the stream has brought a finding before. A situation whose broker died, or did not hear that its finding was appended, appends
-    /// it again, under the same number and behind all those before it.
+    /// Whether the stream has brought a finding before, or one of a later version of the situation. A situation whose broker died, or did not
+    /// hear that its finding was appended, appends it again, under the same number and behind all those before it.
     pub(super) fn has_had_finding(&mut self, published: &Published) -> bool {
         let (Some(_), Some(Origin { client, version, number })) = (published.place, &published.origin) else {
             return false;
         };
-        if self.finding_read(client, version) >= *number {
+        let known = self.findings_read.get(client);
+        if known.is_some_and(|known| (&*known.version, known.number) >= (&**version, *number)) {
             return true;
         }
         let finding = StoredFinding { version: Arc::clone(version), number: *number };

@@ -151,7 +151,7 @@ impl Restored {
         let overtaken = recovered.overtaken.into_iter().map(|one| (one, true));
         let live = recovered.live.into_iter().map(|one| (one, false)).chain(overtaken);
         let live = live.map(|(one, is_overtaken)| {
-            let body = body_of(&mut bodies, one.live.body, &one.body);
+            let body = body_of(&mut bodies, config, one.live.body, &one.body);
             let left_ms = one.live.expires_ms.saturating_sub(timeline.ages_ms());
             let doubtful_ms = (timeline.doubt().is_some() && left_ms > 0).then_some(one.live.expires_ms);
             let left = Duration::from_millis(left_ms);
@@ -273,7 +273,7 @@ impl RestoredClient {
         });
         let subscriptions = subscriptions.collect::<Result<_, RestoreError>>()?;
         let kept = kept.into_iter().map(|one| {
-            let body = body_of(bodies, one.kept.body, &one.body);
+            let body = body_of(bodies, config, one.kept.body, &one.body);
             (one, body)
         });
         let kept = kept.collect();
@@ -348,8 +348,21 @@ fn tenant_of<'a>(config: &Config, name: &'a str) -> Option<&'a str> {
     (config.wants_tokens() || !tenant.is_empty()).then_some(tenant)
 }
 
-fn body_of(bodies: &mut HashMap<BodyId, Arc<Body>>, id: BodyId, found: &RecoveredBody) -> Arc<Body> {
-    let read = || Arc::new(feature::read_back(&found.text, found.received_ms, Arc::clone(&found.stored)));
+/// The body of an event. To which claim a situation was confined is not on disk, so that all readers who are confined get its findings without
+/// ids.
+fn body_of(
+    bodies: &mut HashMap<BodyId, Arc<Body>>,
+    config: &Config,
+    id: BodyId,
+    found: &RecoveredBody,
+) -> Arc<Body> {
+    let read = || {
+        let mut body = feature::read_back(&found.text, found.received_ms, Arc::clone(&found.stored));
+        if config.wants_tokens() {
+            body.veil(None);
+        }
+        Arc::new(body)
+    };
     Arc::clone(bodies.entry(id).or_insert_with(read))
 }
 

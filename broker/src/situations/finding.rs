@@ -5,8 +5,6 @@ use std::sync::Arc;
 use matcher::geo::Position;
 use serde_json::{Map, Value, json};
 
-use crate::model::event::Published;
-
 /// Something that was found.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
@@ -49,23 +47,4 @@ impl Finding {
         }
         event.to_string()
     }
-}
-
-/// Keeps ids of the events that a finding follows from to readers who may see them: to those without a confinement, and with that of the
-/// situation.
-pub(crate) fn veil(published: &mut Published, confinement: Option<&str>) {
-    if let Some(text) = without_ids(&published.body.text) {
-        published.veil(confinement, text.into());
-    }
-}
-
-/// The text of a finding without the ids of other events and the names of objects.
-fn without_ids(text: &str) -> Option<String> {
-    let mut event: Value = serde_json::from_str(text).ok()?;
-    let properties = event.get_mut("properties")?.as_object_mut()?;
-    for name in ["bindings", "links", "roles"] {
-        properties.remove(name);
-    }
-    event.get_mut("derived")?.as_object_mut()?.remove("from");
-    Some(event.to_string())
 }

@@ -37,13 +37,14 @@ use crate::ingest::feature::FeatureReader;
 use crate::ingest::subscription::{PAUSED, Prepared, SITUATION, SubscriptionReader, quoted};
 use crate::ingest::{Behalf, Confinement};
 use crate::metrics::Metrics;
+use crate::model::clock;
 use crate::model::error::ApiError;
 use crate::model::event::Published;
 use crate::model::tenant;
 use crate::sessions::RestoredSituation;
 use crate::shard::{Command, Shards};
 use figures::Figures;
-pub(crate) use finding::{Finding, veil};
+pub(crate) use finding::Finding;
 use gate::Gates;
 pub(crate) use gate::{GatePlan, Held, Judged, Verdict};
 pub(crate) use logic::{Decided, Input, Logic, Parts, Plan, Standing};
@@ -361,7 +362,7 @@ impl Situations {
         let situation = Situation {
             client: client_of(kind, owner, name).into(),
             key,
-            version: format!("{:016x}", rand::random::<u64>()).into(),
+            version: version_behind(before.as_deref().map(|before| &*before.version)),
             tenant: owner.behalf.tenant.map(Arc::from),
             confinement: owner.behalf.confinement.cloned(),
             plan,
@@ -529,6 +530,14 @@ impl Situations {
         let (what, setting) = ("checks, rules and groups of one tenant", "situations.per_tenant");
         Err(ApiError::Limit { what, limit: limit as u64, setting })
     }
+}
+
+/// A version that no document has had, and that is greater than those before it: of two of one name the findings of the greater count. It has
+/// the time in its upper bits, so that this holds where the one before was deleted as well.
+fn version_behind(before: Option<&str>) -> Arc<str> {
+    let made = clock::unix_ms() << 16 | u64::from(rand::random::<u16>());
+    let least = before.and_then(|before| u64::from_str_radix(before, 16).ok()).map_or(0, |number| number + 1);
+    format!("{:016x}", made.max(least)).into()
 }
 
 /// Name of the client of a situation, by its name inside.

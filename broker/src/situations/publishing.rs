@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::Finding;
-use super::finding::veil;
 use super::runner::{RETRY, Work};
 use crate::ingest::Confinement;
 use crate::model::completion::Completion;
@@ -144,7 +143,7 @@ impl Work {
         let mut published = published.map_err(|refusal| refusal.problem().detail.unwrap_or_default())?;
         // Without tokens nobody is confined.
         if self.stage.host.config.wants_tokens() {
-            veil(&mut published, self.situation.confinement.as_deref().map(Confinement::text));
+            published.veil(self.situation.confinement.as_deref().map(Confinement::text));
         }
         Ok(published.derived(Origin {
             client: Arc::clone(&self.situation.client),

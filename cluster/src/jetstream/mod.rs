@@ -129,7 +129,12 @@ impl JetStream {
                 | GetStreamErrorKind::JetStream(_) => demands::not_opened(name, &error),
             })?
         };
-        demands::check_stream(&config, &stream.cached_info().config)?;
+        let found = &stream.cached_info().config;
+        demands::check_stream(&config, found)?;
+        if found.description.is_none() && config.description.is_some() {
+            let described = Config { description: config.description, ..found.clone() };
+            context.update_stream(described).await.map_err(|error| demands::not_opened(name, &error))?;
+        }
         let (subject, tail) = (options.subject.clone(), Mutex::default());
         Ok(Self { context, stream, subject, connects: AtomicU64::new(connects), tail })
     }

@@ -325,6 +325,12 @@ fn a_stream_of_events_drops_what_is_old_and_a_ledger_does_not() {
         let wanted = "stream kinds has `max_bytes: 67108864`: set it to 1048576";
         assert!(error.to_string().starts_with(wanted), "{error}");
         let same = NonZeroU64::new(64 << 20).unwrap();
+        let error = JetStream::open_events(client.clone(), &options, same, 2).await.unwrap_err();
+        assert!(matches!(error, DemandError::Partitions { .. }), "{error}");
+        // One that an older version made tells nothing until it is opened.
+        let plain = async_nats::jetstream::stream::Config { description: None, ..config };
+        context.update_stream(plain).await.unwrap();
+        JetStream::open_events(client.clone(), &options, same, 3).await.unwrap();
         let error = JetStream::open_events(client, &options, same, 2).await.unwrap_err();
         assert!(matches!(error, DemandError::Partitions { .. }), "{error}");
     });
