@@ -169,3 +169,49 @@ async fn the_object_of_a_confined_publisher_is_another_candidate_also_after_a_ki
     assert_eq!(other.call("POST", "/v1/events", Some(live("taxi", "t1", 9_000.0))).await.0, 202);
     stands(&program, &one).await;
 }
+
+/// A finding that is live is asked for, and comes to a new subscription, also after a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ids_of_events_stay_with_readers_who_may_see_them_where_a_finding_is_live() {
+    let folder = TempDir::new().expect("a folder");
+    let data = folder.path().join("data");
+    let data = data.to_str().expect("a plain path");
+    let start = async || guarded(&ISSUER, "").0.args(&["--data", data]).start().await;
+    let mut program = start().await;
+    let rules = json!({
+        "facts": {"up": {"where": "n = 1", "args": ["@id"]}},
+        "program": "up(I) <=> seen(I).",
+        "publish": {"seen": {"properties": {"type": "seen"}, "key": "k", "ttl_s": 600}},
+    });
+    {
+        let root = admin(&program, "acme");
+        let (status, answer) = root.call("PUT", "/v1/rules/r", Some(rules)).await;
+        assert_eq!(status, 201, "{answer}");
+        publish(&root, "secret").await;
+    }
+    for round in ["before", "after"] {
+        let door: &Door = &program;
+        for (is_confined, claim) in [(false, Value::Null), (true, json!({"where": "type = 'seen'"}))] {
+            let client = format!("{round}{is_confined}");
+            let token = confined(&client, "acme", "subscribe", &claim);
+            let asked = Caller { door, token: token.clone() };
+            let event = eventually("the finding is live", async || {
+                let (status, page) = asked.call("GET", "/v1/events", None).await;
+                assert_eq!(status, 200, "{page}");
+                page["features"].get(0).cloned()
+            })
+            .await;
+            let mut socket = open(door, &client, &token).await.expect("a socket");
+            socket
+                .send(&json!({"op": "subscribe", "id": "s", "filters": [{"where": "type = 'seen'"}]}))
+                .await;
+            socket.next().await;
+            for event in [event, socket.event().await["event"].clone()] {
+                assert_eq!(event["derived"]["by"], "rules/r", "{event}");
+                assert_eq!(event.to_string().contains("secret"), !is_confined, "{client}: {event}");
+            }
+        }
+        program.finish().await;
+        program = start().await;
+    }
+}
