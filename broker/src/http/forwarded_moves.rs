@@ -21,8 +21,9 @@ pub(super) struct ForwardedMoves {
     waiting: BTreeMap<String, Waiting>,
     /// Brokers that have not answered, with the problem of each: no other call waits for them.
     silent: BTreeMap<String, Problem>,
-    /// What became of the others.
+    /// What became of the others, with as many rejections as are listed at most.
     told: Moved,
+    listed_max: usize,
 }
 
 #[derive(Default)]
@@ -33,8 +34,9 @@ struct Waiting {
 }
 
 impl ForwardedMoves {
-    pub(super) fn new(forward: Forward) -> Self {
-        Self { forward, waiting: BTreeMap::new(), silent: BTreeMap::new(), told: Moved::default() }
+    pub(super) fn new(forward: Forward, limits: &Limits) -> Self {
+        let (told, listed_max) = (Moved::default(), limits.rejected_listed);
+        Self { forward, waiting: BTreeMap::new(), silent: BTreeMap::new(), told, listed_max }
     }
 
     /// Takes the element of an index on, for the broker at an address.
@@ -60,9 +62,8 @@ impl ForwardedMoves {
         if indices.is_empty() {
             return;
         }
-        if let Some(problem) = self.silent.get(url) {
-            let rejected = |index| Rejected { index, problem: problem.clone() };
-            return self.told.rejected.extend(indices.into_iter().map(rejected));
+        if let Some(problem) = self.silent.get(url).cloned() {
+            return self.reject(indices.into_iter().map(|index| (index, &problem)));
         }
         let answer = self.forward.post_sequence(url, "/v1/positions", texts).await;
         let (moved, ended) = match answer {
@@ -82,10 +83,8 @@ impl ForwardedMoves {
         };
         let of_batch = |index: u64| usize::try_from(index).ok().and_then(|index| indices.get(index)).copied();
         let told_count = moved.moved + moved.rejected.len() as u64 + moved.rejected_unlisted;
-        let rejected = moved.rejected.into_iter();
-        self.told.rejected.extend(
-            rejected.filter_map(|one| Some(Rejected { index: of_batch(one.index)?, problem: one.problem })),
-        );
+        let rejected = moved.rejected.iter();
+        self.reject(rejected.filter_map(|one| Some((of_batch(one.index)?, &one.problem))));
         self.told.rejected_unlisted += moved.rejected_unlisted;
         self.told.warnings.extend(moved.warnings.into_iter().map(|mut warning| {
             warning.index = warning.index.and_then(of_batch);
@@ -95,11 +94,18 @@ impl ForwardedMoves {
         // The broker ended the batch: it has not said what became of the rest.
         let rest = indices.get(usize::try_from(told_count).unwrap_or(usize::MAX)..).unwrap_or_default();
         match ended {
-            Some(problem) => {
-                let rejected = |index: &u64| Rejected { index: *index, problem: problem.clone() };
-                self.told.rejected.extend(rest.iter().map(rejected));
-            }
+            Some(problem) => self.reject(rest.iter().map(|index| (*index, &problem))),
             None => self.told.rejected_unlisted += rest.len() as u64,
+        }
+    }
+
+    fn reject<'a>(&mut self, elements: impl Iterator<Item = (u64, &'a Problem)>) {
+        for (index, problem) in elements {
+            if self.told.rejected.len() < self.listed_max {
+                self.told.rejected.push(Rejected { index, problem: problem.clone() });
+            } else {
+                self.told.rejected_unlisted += 1;
+            }
         }
     }
 }

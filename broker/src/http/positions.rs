@@ -108,7 +108,7 @@ pub(crate) async fn move_many(
     let mut tally = Tally::default();
     let receipt = app.shards.receipt_of_moves();
     let mover = &app.admission.publisher(&principal, &flow);
-    let elsewhere = others.forward().map(ForwardedMoves::new);
+    let elsewhere = others.forward().map(|forward| ForwardedMoves::new(forward, &app.config.limits));
     let mut work = MoveMany { app: &app, mover, principal: &principal, receipt: receipt.as_ref(), elsewhere };
     let moved = match Format::of(&headers)? {
         Format::Json => array(&app, &headers, body, &mut work, &mut tally).await,
