@@ -52,7 +52,7 @@ const kilometres = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maxim
 
 /** `9.2 km in 31 s`. */
 export function wayWords({ metres, seconds }: Step): string {
-  const way = metres < 1000 ? `${three.format(metres)} m` : `${kilometres.format(metres / 1000)} km`;
+  const way = metres < 1000 ? `${three.format(metres)} m` : `${(metres < 100_000 ? kilometres : three).format(metres / 1000)} km`;
   if (seconds === 0) return `${way} apart at the same time`;
   return `${way} in ${seconds < 3600 ? `${four.format(seconds)} s` : `${four.format(seconds / 3600)} h`}`;
 }
