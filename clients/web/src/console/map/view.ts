@@ -20,7 +20,7 @@ import { Coverage } from "./coverage.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 import { Lines } from "./lines.js";
-import { paddingOf } from "./padding.js";
+import { widestPadding } from "./padding.js";
 import type { Spot } from "./walk.js";
 
 const LOOKS: readonly PointLook[] = [
@@ -440,7 +440,9 @@ export class MapView implements Shown {
             places.map((place) => this.#base.plane.toMap(place)),
             OUTER,
           );
-    if (bounds !== undefined) this.#base.map.fitBounds(bounds, { padding: paddingOf(this.#base.map, 32), maxZoom: 15, animate });
+    if (bounds === undefined) return;
+    const { map } = this.#base;
+    map.fitBounds(bounds, { padding: widestPadding(map, bounds, 32), maxZoom: 15, animate });
   }
 
   /** Whether somebody has moved the map, or draws on it. */
@@ -457,10 +459,9 @@ export class MapView implements Shown {
   goToShapes(shapes: readonly Feature[]): void {
     const boxes = shapes.map(boxOf);
     this.#touched = true;
-    this.#base.map.fitBounds([0, 1, 2, 3].map((at) => Math[at < 2 ? "min" : "max"](...boxes.map((box) => box[at] ?? 0))) as Box, {
-      padding: paddingOf(this.#base.map, 64),
-      maxZoom: 17,
-    });
+    const { map } = this.#base;
+    const bounds = [0, 1, 2, 3].map((at) => Math[at < 2 ? "min" : "max"](...boxes.map((box) => box[at] ?? 0))) as Box;
+    map.fitBounds(bounds, { padding: widestPadding(map, bounds, 64), maxZoom: 17 });
   }
 
   /** Where the map is. */
