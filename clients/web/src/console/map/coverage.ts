@@ -10,7 +10,7 @@ import { cleared } from "../../shared/map/pen.js";
 /** Pixels of the world's width at zoom 0. */
 const WORLD_PX = 512;
 /** From far away hardly seen: circles are not to stand out before the streets below them. */
-const OUTLINE = { width: 1.25, opacity: { city: 0.14, street: 0.6 } };
+const OUTLINE = { width: 1.25, opacity: { city: 0.08, street: 0.6 } };
 /** From here on a street has room for an outline. */
 const STREET_ZOOM = 13;
 const TINT = { city: 0.07, street: 0.1 };
