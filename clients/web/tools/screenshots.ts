@@ -50,7 +50,7 @@ async function happen(url: string): Promise<void> {
 /** The console once its list, its map and its charts have filled, where most taxis are. */
 async function console_(page: Page, url: string): Promise<void> {
   const isNarrow = (page.viewportSize()?.width ?? 0) < 720;
-  await page.goto(`${url}?colour=status${isNarrow ? "" : "&at=114.03,22.575,10.9"}`);
+  await page.goto(`${url}?colour=status`);
   await page.locator(".feed li").first().waitFor();
   // Names come with the map below the marks.
   await page.locator(".place-names span").first().waitFor({ state: "attached" });
@@ -95,7 +95,7 @@ async function finding(page: Page, url: string): Promise<void> {
   await page.goto(`${url}?tab=checks&colour=status`);
   await page.locator("[data-violations]").waitFor({ timeout: 400_000 });
   // Within the city, and not ten times too fast. What stands before it in the row is joined to it without a space.
-  const near = page.locator(".found .row").filter({ hasText: /[1-6]\.\d{3} km in \S+ s: \d{3} km/ });
+  const near = page.locator(".found .row").filter({ hasText: /[1-6]\.\d km in \S+ s: \d{3} km/ });
   await page.locator(".cards").getByRole("button", { name: "jump" }).click();
   await page.mouse.move(0, 0); // Rows stand still below the pointer.
   await near.first().click({ timeout: 400_000 });

@@ -31,6 +31,7 @@ import type { Detail, Tab } from "./model.js";
 import { Search } from "./search.js";
 import { Grip, height, raise } from "./sheet.js";
 import { NOUNS } from "./situations/list.js";
+import { FindingSteps } from "./situations/steps.js";
 import { PAGES } from "./situations/pages.js";
 import { TokenDialog } from "./token/dialog.js";
 import { TryTab } from "./try/tab.js";
@@ -228,6 +229,8 @@ function Opened({ detail }: { readonly detail: Detail }) {
         <h2 id="opened" tabIndex={-1} ref={heading}>
           <Heading detail={detail} />
         </h2>
+        {/* The buttons stay, and keep the focus, while another finding takes the place of this one. */}
+        {detail.kind === "finding" && <FindingSteps of={console[detail.of]} name={detail.name} id={detail.id} />}
       </div>
       <Body detail={detail} />
     </section>

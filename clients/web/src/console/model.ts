@@ -55,6 +55,8 @@ const RENEW_MS = 3000;
 /** Of so few events a second each is asked about, of more those in areas. */
 const QUIET_PER_S = 5;
 /** Where there is no base map events of so long are waited for. */
+/** Fewer places than that do not say more than the base map where to look. */
+const MANY = 100;
 const FIRST_LOOK_MS = 1000;
 
 export class Console {
@@ -371,13 +373,11 @@ export class Console {
     void this.view.value?.fit(this.#places());
   }
 
-  /** The base map at once; where there is none, events as soon as there are some. */
+  /** The base map at once, and what there is on it as soon as there is some. */
   async #firstLook(view: MapView): Promise<void> {
-    if ((await view.base.bounds) !== undefined) {
-      await view.fit([], false);
-      return;
-    }
-    while (this.#places().length === 0) await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK_MS));
+    await view.fit([], false);
+    const least = (await view.base.bounds) === undefined ? 1 : MANY;
+    while (this.#places().length < least) await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK_MS));
     await new Promise((resolve) => setTimeout(resolve, FIRST_LOOK_MS));
     if (!view.touched) await view.fit(this.#places(), false);
   }

@@ -66,6 +66,8 @@ const NEAR_M = 4000;
 /** Marks of what is in reach are so far apart on the screen, where they are no more than so many. */
 const APART_PX = 25;
 const SPREAD = 80;
+/** How much the map shows across before the person has said where they are. */
+const FIRST_M = 2500;
 /** Fingers are wide. */
 const TAP_PX = 26;
 /** How often the position is sent while the marker is dragged. */
@@ -182,7 +184,16 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     const attribution = container.querySelector("details.maplibregl-ctrl-attrib");
     attribution?.removeAttribute("open");
     attribution?.classList.remove("maplibregl-compact-show");
-    if (bounds !== undefined && phone.here.value === undefined) map.fitBounds(bounds, { animate: false, padding: 8 });
+    if (bounds === undefined || phone.here.value !== undefined) return;
+    // So close that a person finds the street that they are in: a whole city on a phone shows names alone.
+    const [west, south, east, north] = bounds;
+    const around = circleRing(plane, plane.toWorld([(west + east) / 2, (south + north) / 2]), FIRST_M / 2);
+    const first = around.reduce((all, corner) => all.extend(corner), new LngLatBounds());
+    map.fitBounds(bounds, { animate: false, padding: 8 });
+    const whole = map.getZoom();
+    map.fitBounds(first, { animate: false });
+    // What is smaller than that is seen whole.
+    if (map.getZoom() < whole) map.fitBounds(bounds, { animate: false, padding: 8 });
   });
   const middle = (): Place => {
     const { lng, lat } = map.getCenter();

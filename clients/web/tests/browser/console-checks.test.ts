@@ -151,7 +151,7 @@ test("a violation is in the list with its two events, on the map as a mark and a
   await open();
   await jump();
   const row = page.locator(".feed .row").filter({ hasText: "Too fast: taxi t1" });
-  await row.getByText("7.799 km in 20 s: 1,400 km/h, limit 198 km/h").waitFor();
+  await row.getByText("7.8 km in 20 s: 1,400 km/h, limit 198 km/h").waitFor();
   await page.locator('[data-violations="1"]').waitFor();
   // What is wrong stands on top and at its tab.
   await page.locator('[data-lately="1"]').waitFor();
@@ -170,7 +170,7 @@ test("a violation is in the list with its two events, on the map as a mark and a
   await row.click();
   await page.getByRole("heading", { name: "Too fast" }).waitFor();
   await page.getByText("These events do not fit together").waitFor();
-  await page.locator(".why-label", { hasText: "7.799 km in 20 s" }).waitFor();
+  await page.locator(".why-label", { hasText: "7.8 km in 20 s" }).waitFor();
   await expectAccessible(page, "a finding");
   const address = new URL(page.url());
   expect(address.searchParams.get("check")).toBe("jump");

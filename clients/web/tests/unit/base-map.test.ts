@@ -44,7 +44,7 @@ test.each([
   ] as const) {
     expect(contrast(palette[name], palette[below]), `${name} on ${below}`).toBeGreaterThanOrEqual(4);
   }
-  for (const mark of ["object", "client", "match", "area"]) {
+  for (const mark of ["object", "client", "delivery", "match", "area"]) {
     const colour = new RegExp(`--map-${mark}: (#[0-9a-f]{6});`).exec(theme)?.[1] ?? "";
     for (const below of ["land", "water", "green", "site", "building", "minor"] as const) {
       expect(contrast(colour, palette[below]), `${mark} on ${below}`).toBeGreaterThanOrEqual(3);

@@ -35,6 +35,7 @@ const pairs = [
   ...[
     "--map-object",
     "--map-client",
+    "--map-delivery",
     "--map-match",
     "--map-violation",
     "--map-derived",

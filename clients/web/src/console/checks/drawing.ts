@@ -8,9 +8,11 @@ import { stepOf, wayWords, type Violation } from "./violation.js";
 
 export function drawingOf(plane: Plane, { bound, place }: Violation): WhyDrawing {
   const seen = bound.flatMap(({ feature }) => feature ?? []);
-  // As they are numbered in the panel.
-  const numbers = bound.flatMap(({ feature }, index) =>
-    feature === undefined ? [] : [{ at: plane.toMap(placeOf(feature)), text: String(index + 1), as: "violation", isNumber: true } as const],
+  // As they are called in the panel.
+  const numbers = bound.flatMap(({ variable, feature }, index) =>
+    feature === undefined
+      ? []
+      : [{ at: plane.toMap(placeOf(feature)), text: variable ?? String(index + 1), as: "violation", isNumber: true } as const],
   );
   const ways = seen.slice(1).flatMap((other, index): Way[] => {
     const one = seen[index];

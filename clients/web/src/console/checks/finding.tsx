@@ -29,10 +29,10 @@ export function FindingDetail({ name, id }: { readonly name: string; readonly id
         known={violations.get(id)}
         read={(feature) => violationOf(feature, violations.find)}
         drawingOf={drawingOf}
+        verdict={({ bound }) => <Found bound={bound} limit={limit} />}
       >
         {({ bound, place }) => (
           <section aria-labelledby="bound">
-            <Found bound={bound} limit={limit} />
             <h3 id="bound">{bound.length === 1 ? "This event breaks it" : "These events do not fit together"}</h3>
             {/* Of two events all is said above. */}
             {bound.length > 2 ? <ViolatingEvents bound={bound} check={name} /> : <BoundEvents bound={bound} between={() => undefined} />}

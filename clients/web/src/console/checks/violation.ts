@@ -44,18 +44,20 @@ export function stepOf(world: Plane["world"], one: DeliveredFeature, other: Deli
   };
 }
 
-/** A reader who divides the way by the time finds the speed: both have a digit more than that. */
 const three = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const four = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 
-/** `9.198 km in 31 s`. */
+/** Kilometres to 100 m: a way in more detail than its speed would be the more exact of both. */
+const kilometres = new Intl.NumberFormat("en", { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+/** `9.2 km in 31 s`. */
 export function wayWords({ metres, seconds }: Step): string {
-  const way = metres < 1000 ? `${four.format(metres)} m` : `${four.format(metres / 1000)} km`;
+  const way = metres < 1000 ? `${three.format(metres)} m` : `${(metres < 100_000 ? kilometres : three).format(metres / 1000)} km`;
   if (seconds === 0) return `${way} apart at the same time`;
   return `${way} in ${seconds < 3600 ? `${four.format(seconds)} s` : `${four.format(seconds / 3600)} h`}`;
 }
 
-/** `9.198 km in 31 s: 1,070 km/h, limit 198 km/h`; without the limit where none is known. */
+/** `9.2 km in 31 s: 1,070 km/h, limit 198 km/h`; without the limit where none is known. */
 export function stepWords(step: Step, limit_m_per_s?: number): string {
   if (step.seconds === 0) return wayWords(step);
   const { speed, limit } = speedWords(step, limit_m_per_s);

@@ -16,7 +16,7 @@ export interface Series {
   readonly values: readonly (number | undefined)[];
 }
 
-/** Lines over one axis: the first with the area below it, so that both can be told apart. */
+/** Lines over one axis: the first with the area below it on a linear scale, so that both can be told apart. */
 export interface PanelShown {
   /** What it is of; absent where the names of its lines say that. */
   readonly name?: string;
@@ -53,7 +53,6 @@ export function Chart({
   step_s,
   scale,
   text,
-  per = "",
   pointed,
 }: {
   readonly title: string;
@@ -67,8 +66,6 @@ export function Chart({
   readonly scale: "linear" | "logarithmic";
   /** A value with its unit. */
   readonly text: (value: number) => string;
-  /** What stands behind a value where `text` does not say it. */
-  readonly per?: string;
   /** At which part of the time somebody reads the charts. */
   readonly pointed: Signal<number | undefined>;
 }) {
@@ -138,7 +135,6 @@ export function Chart({
                       {figure}
                       <small>{its}</small>
                     </span>
-                    <small>{per}</small>
                   </span>
                 </span>
               );
@@ -154,8 +150,10 @@ export function Chart({
         from_ms={from_ms}
         to_ms={to_ms}
         step_ms={1000 * step_s}
+        // Down to no 0: the area below a line on a logarithmic scale would say nothing.
+        isFilled={!isLog}
         axis={isLog ? logarithmicAxis(known(shown)) : linearAxis(Math.max(0, ...known(lines)) || 1)}
-        tick={(value) => (value === 0 ? "0" : `${text(value)}${per}`)}
+        tick={(value) => (value === 0 ? "0" : text(value))}
         point={(part) => (pointed.value = part)}
       />
     </figure>
@@ -177,6 +175,7 @@ function Plot({
   from_ms,
   to_ms,
   step_ms,
+  isFilled,
   axis,
   tick,
   point,
@@ -189,6 +188,7 @@ function Plot({
   readonly from_ms: number;
   readonly to_ms: number;
   readonly step_ms: number;
+  readonly isFilled: boolean;
   readonly axis: Axis;
   readonly tick: (value: number) => string;
   /** Hears at which part of the time the pointer is. */
@@ -232,7 +232,7 @@ function Plot({
           </text>
         ))}
       {isEmpty && <Unmeasured to={x(begins_ms)} words={["no data before", minute(begins_ms)]} />}
-      <path class="below" d={areaOf(paths[0] ?? "", BASE)} style={{ fill: colourOf(0) }} />
+      {isFilled && <path class="below" d={areaOf(paths[0] ?? "", BASE)} style={{ fill: colourOf(0) }} />}
       {paths.map((path, at) => (
         <path key={at} d={path} style={{ stroke: colourOf(at) }} stroke-linejoin="round" {...strokeOf(at)} />
       ))}

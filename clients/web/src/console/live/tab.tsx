@@ -97,7 +97,7 @@ function Attention({ calm = false }: { readonly calm?: boolean }) {
 }
 
 function FiguresPart() {
-  const { figures, access, settings } = useConsole();
+  const { figures, access, settings, clients } = useConsole();
   const shown = figures.shown.value;
   const why = figures.why.value;
   const pointed = useSignal<number | undefined>(undefined);
@@ -112,6 +112,20 @@ function FiguresPart() {
   const range_s = figures.range_s.value;
   const step_s = stepOf(range_s);
   const now = (rate: Rate): number => figureOf(rates.times_ms, rates.of[rate], step_s, "mean") ?? 0;
+  // Where each client has one subscription, one number says both.
+  const isOneEach =
+    stats.clients > 0 && stats.subscriptions === stats.clients && clients.list.value.every(({ subscriptions }) => subscriptions === 1);
+  const connections = ["connections", stats.connections, "Connections that are open now"] as const;
+  const population = isOneEach
+    ? ([
+        ...(stats.connections === stats.clients ? [] : [connections]),
+        ["clients, each with one subscription", stats.clients, "Clients that the broker knows now, connected or not"],
+      ] as const)
+    : ([
+        connections,
+        ["clients", stats.clients, "Clients that the broker knows now, connected or not"],
+        ["subscriptions", stats.subscriptions, "Subscriptions of all clients now"],
+      ] as const);
   const charts = (
     <>
       <div class="title">
@@ -132,7 +146,6 @@ function FiguresPart() {
         step_s={step_s}
         scale="linear"
         text={count}
-        per="/s"
         panels={PAIRS.map((pair) => ({
           series: pair.map((rate) => ({ name: rate, id: rate, says: COUNTED[rate], values: rates.of[rate] })),
         }))}
@@ -160,9 +173,7 @@ function FiguresPart() {
       <dl class="strip numbers">
         {(
           [
-            ["connections", stats.connections, "Connections that are open now"],
-            ["clients", stats.clients, "Clients that the broker knows now, connected or not"],
-            ["subscriptions", stats.subscriptions, "Subscriptions of all clients now"],
+            ...population,
             // Nothing is kept of events without `ttl_s`, and a 0 would look like a loss.
             ...(stats.live_objects > 0 ? [["live events", stats.live_objects, "Events that the broker keeps now"] as const] : []),
             ["queued", stats.queued, "Deliveries that wait to be written now", "raised"],
@@ -333,8 +344,8 @@ function Reached({ id, isOld }: { readonly id: string | number; readonly isOld: 
       {clients !== undefined ? (
         <span title={clients === 0 ? "It reached nobody" : `It reached ${counted(clients, "client")}`}>{count(clients)}</span>
       ) : (
-        <span class="quiet" title={isOld ? "The broker was not asked about this one" : "The broker is asked"}>
-          {isOld ? "–" : "…"}
+        <span class={isOld ? "quiet" : "asked"} title={isOld ? "The broker was not asked about this one" : "The broker is asked"}>
+          {isOld ? "–" : <span class="visually-hidden">not known yet</span>}
         </span>
       )}
     </span>

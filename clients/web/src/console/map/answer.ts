@@ -135,7 +135,7 @@ export class AnswerLayer {
     }
     const { clientWidth, clientHeight } = map.getCanvas();
     const around = Math.min(clientWidth, clientHeight) * PADDING;
-    map.fitBounds(bounds, { padding: paddingOf(map, around, pins.length > 0 ? WORDS_PX : 0, true), maxZoom: CLOSEST, duration: 600 });
+    map.fitBounds(bounds, { padding: paddingOf(map, around, pins.length > 0 ? WORDS_PX : 0, "folded"), maxZoom: CLOSEST, duration: 600 });
   }
 }
 

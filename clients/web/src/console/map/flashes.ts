@@ -1,4 +1,4 @@
-// A flash where an event has reached somebody: a ring at the event, and a line to who received it. So that matching is seen.
+// A flash where an event has reached somebody: a double ring at the event, and a line to who received it. So that matching is seen.
 
 import type { BaseMap } from "../../shared/map/map.js";
 import { cleared } from "../../shared/map/pen.js";
@@ -61,7 +61,7 @@ export class Flashes {
     this.#canvas.hidden = this.#flashes.length === 0;
     const pen = this.#canvas.hidden ? null : cleared(this.#canvas, map);
     if (pen === null) return;
-    const colour = getComputedStyle(document.documentElement).getPropertyValue("--map-client");
+    const colour = getComputedStyle(document.documentElement).getPropertyValue("--map-delivery");
     pen.strokeStyle = colour;
     pen.fillStyle = colour;
     pen.lineCap = "round";
@@ -90,10 +90,13 @@ export class Flashes {
         pen.arc(x, y, 4, 0, 2 * Math.PI);
         pen.fill();
       }
-      pen.lineWidth = 2.5;
-      pen.beginPath();
-      pen.arc(from.x, from.y, radius, 0, 2 * Math.PI);
-      pen.stroke();
+      // Two rings: one alone is the sign of a client.
+      pen.lineWidth = 2;
+      for (const part of [0.55, 1]) {
+        pen.beginPath();
+        pen.arc(from.x, from.y, radius * part, 0, 2 * Math.PI);
+        pen.stroke();
+      }
     }
     this.#next();
   };

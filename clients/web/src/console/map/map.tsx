@@ -136,12 +136,21 @@ function Switches() {
     }),
     ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}, zoom in for more` }),
   };
+  const foundWords = `in the last minute${marked > 0 && found !== marked ? `, by ${counted(marked, kind)}` : ""}`;
   return (
     <>
       <fieldset>
         <legend class="visually-hidden">What the map shows</legend>
         {LAYERS.filter(([layer]) => layer !== "groups" || definitions.length > 0).map(([layer, label]) => (
-          <LayerSwitch key={layer} layer={layer} label={label} count={counts[layer]} note={notes[layer]} />
+          <LayerSwitch
+            key={layer}
+            layer={layer}
+            label={label}
+            count={counts[layer]}
+            note={notes[layer]}
+            // Clients that are all drawn as objects have no mark of their own.
+            absent={layer === "clients" && merged > 0 && merged === placed}
+          />
         ))}
       </fieldset>
       {draft.trial.value.state === "running" && (
@@ -150,7 +159,7 @@ function Switches() {
         </p>
       )}
       {found > 0 && (
-        <p class="marked">
+        <p class="marked" title={foundWords}>
           <span class="sample violations" aria-hidden="true" />
           <button type="button" class="link" onClick={() => console.go("checks")}>
             Violations
@@ -158,7 +167,7 @@ function Switches() {
           <output class="numbers quiet" data-violations={found}>
             {count(found)}
           </output>
-          <small class="quiet">in the last minute{marked > 0 && found !== marked && `, by ${counted(marked, kind)}`}</small>
+          <span class="visually-hidden">{foundWords}</span>
         </p>
       )}
       {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
@@ -168,21 +177,23 @@ function Switches() {
           to 100 m.
         </p>
       )}
-      <details>
-        <summary>Display</summary>
-        <Display />
-      </details>
       <Legend />
-      <details>
-        <summary>Signs</summary>
-        <ul class="signs">
-          {SIGNS.map(([sign, words]) => (
-            <li key={sign}>
-              <span class={`sample ${sign}`} aria-hidden="true" /> {words}
-            </li>
-          ))}
-        </ul>
-      </details>
+      <div class="folds">
+        <details>
+          <summary>Display</summary>
+          <Display />
+        </details>
+        <details>
+          <summary>Signs</summary>
+          <ul class="signs">
+            {SIGNS.map(([sign, words]) => (
+              <li key={sign}>
+                <span class={`sample ${sign}`} aria-hidden="true" /> {words}
+              </li>
+            ))}
+          </ul>
+        </details>
+      </div>
     </>
   );
 }
@@ -191,30 +202,36 @@ function LayerSwitch({
   layer,
   label,
   count: number,
-  note,
+  note = "",
+  absent = false,
 }: {
   readonly layer: Layer;
   readonly label: string;
   readonly count?: number | undefined;
   /** What the count is of. */
   readonly note?: string | undefined;
+  /** Nothing on the map has its sign now. */
+  readonly absent?: boolean;
 }) {
-  const { layers } = useConsole();
+  const { layers, scale } = useConsole();
+  const [one, other] = layer === "events" ? (scale.value?.legend ?? []) : [];
+  // Events that are coloured by a value have no colour of their own.
+  const style = one && other && { background: `linear-gradient(90deg, var(--map-c${one.colour}) 50%, var(--map-c${other.colour}) 50%)` };
   return (
-    <label>
+    <label title={note}>
       <input
         type="checkbox"
         checked={layers.value[layer]}
         onChange={({ currentTarget }) => (layers.value = { ...layers.value, [layer]: currentTarget.checked })}
       />
-      <span class={`sample ${layer}`} aria-hidden="true" />
+      <span class={`sample ${layer}${absent ? " absent" : ""}`} aria-hidden="true" style={style} />
       <span>{label}</span>
       {number !== undefined && (
         <output class="numbers quiet" data-layer={layer}>
           {count(number)}
         </output>
       )}
-      {note !== undefined && note !== "" && <small class="quiet">{note}</small>}
+      {note !== "" && <span class="visually-hidden">{note}</span>}
     </label>
   );
 }

@@ -2,25 +2,37 @@
 
 import type { Map as LibraryMap, PaddingOptions } from "maplibre-gl";
 
-/** The switches of the layers, the buttons, and the time above the attribution, each with its distance from the edge, in CSS pixels. */
-const UNDER = { top: 40, right: 64, bottom: 96, left: 216 };
+/** The buttons, and the time above the attribution, each with its distance from the edge, in CSS pixels. */
+const UNDER = { top: 40, right: 64, bottom: 96 };
+/** The switches of the layers in the upper left corner. */
+const SWITCHES = { width: 300, height: 192 };
 /** On a narrow screen, and while a scene is shown, the switches are one button, which a cluster is to lie below. */
 const BUTTON = { top: 76, bottom: 76 };
 const NARROW_PX = 720;
 
+/** Where what is shown lies from the switches of the layers. */
+type Switches = "folded" | "beside" | "below";
+
 /**
  * Padding for `fitBounds`, with `around` pixels at least, and `more` for words that stand beside what is shown. A small map keeps two fifths of its width
- * and height for what is shown. `isScene`: the switches are folded.
+ * and height for what is shown.
  */
-export function paddingOf(map: LibraryMap, around: number, more = 0, isScene = false): PaddingOptions {
+export function paddingOf(map: LibraryMap, around: number, more: number, switches: Switches): PaddingOptions {
   const { clientWidth, clientHeight } = map.getCanvas();
   const isNarrow = clientWidth < NARROW_PX;
   const { top, bottom } = isNarrow ? BUTTON : UNDER;
   const padding = (under: number, length: number): number => Math.min(Math.max(around, under + more), length * 0.3);
   return {
-    top: padding(top, clientHeight),
+    top: padding(switches === "below" && !isNarrow ? SWITCHES.height : top, clientHeight),
     right: padding(UNDER.right, clientWidth),
     bottom: padding(bottom, clientHeight),
-    left: padding(isScene || isNarrow ? 0 : UNDER.left, clientWidth),
+    left: padding(switches === "beside" && !isNarrow ? SWITCHES.width : 0, clientWidth),
   };
+}
+
+/** Padding with which bounds are shown beside the switches or below them, whichever shows them larger. */
+export function widestPadding(map: LibraryMap, bounds: [number, number, number, number], around: number): PaddingOptions {
+  const [beside, below] = [paddingOf(map, around, 0, "beside"), paddingOf(map, around, 0, "below")];
+  const zoom = (padding: PaddingOptions): number => map.cameraForBounds(bounds, { padding })?.zoom ?? 0;
+  return zoom(beside) > zoom(below) ? beside : below;
 }

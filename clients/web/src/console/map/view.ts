@@ -20,7 +20,7 @@ import { Coverage } from "./coverage.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 import { Lines } from "./lines.js";
-import { paddingOf } from "./padding.js";
+import { widestPadding } from "./padding.js";
 import type { Spot } from "./walk.js";
 
 const LOOKS: readonly PointLook[] = [
@@ -50,6 +50,8 @@ const KNOWN_WAY_S = 60;
 /** By itself the map counts marks below this zoom where there are more than so many. */
 const FAR = 9;
 const CROWD = 150;
+/** Below this zoom outlines of areas that move with clients stand back behind the streets. */
+const OUTLINED = 13;
 const AREAS = ["areas-fill", "areas-line", "areas-middle", "shade"];
 
 /** How much one area that is shade darkens the map: less from far away, where many lie on each other. */
@@ -58,6 +60,8 @@ const SHADE = { city: 0.018, street: 0.025 };
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
 const LISTED = 20;
+/** So much of what is on the map, on each side, is not seen when all is shown: some places are wrong, and some are far from all others. */
+const OUTER = 0.03;
 /** The zoom at which an area of some hundred metres is seen. */
 const CLOSE = 14;
 
@@ -427,11 +431,18 @@ export class MapView implements Shown {
     this.#base.map.zoomTo(this.#base.map.getZoom() + by, { duration: 200 });
   }
 
-  /** Shows everything: the base map, or where there is none these places. */
+  /** Shows these places, or where there are none the base map. */
   async fit(places: readonly Place[], animate = true): Promise<void> {
     const bounds =
-      (await this.#base.bounds) ?? (places.length === 0 ? undefined : middleOf(places.map((place) => this.#base.plane.toMap(place))));
-    if (bounds !== undefined) this.#base.map.fitBounds(bounds, { padding: paddingOf(this.#base.map, 32), maxZoom: 15, animate });
+      places.length === 0
+        ? await this.#base.bounds
+        : middleOf(
+            places.map((place) => this.#base.plane.toMap(place)),
+            OUTER,
+          );
+    if (bounds === undefined) return;
+    const { map } = this.#base;
+    map.fitBounds(bounds, { padding: widestPadding(map, bounds, 32), maxZoom: 15, animate });
   }
 
   /** Whether somebody has moved the map, or draws on it. */
@@ -448,10 +459,9 @@ export class MapView implements Shown {
   goToShapes(shapes: readonly Feature[]): void {
     const boxes = shapes.map(boxOf);
     this.#touched = true;
-    this.#base.map.fitBounds([0, 1, 2, 3].map((at) => Math[at < 2 ? "min" : "max"](...boxes.map((box) => box[at] ?? 0))) as Box, {
-      padding: paddingOf(this.#base.map, 64),
-      maxZoom: 17,
-    });
+    const { map } = this.#base;
+    const bounds = [0, 1, 2, 3].map((at) => Math[at < 2 ? "min" : "max"](...boxes.map((box) => box[at] ?? 0))) as Box;
+    map.fitBounds(bounds, { padding: widestPadding(map, bounds, 64), maxZoom: 17 });
   }
 
   /** Where the map is. */
@@ -539,12 +549,13 @@ export class MapView implements Shown {
         this.#css(colour, opacity),
       ];
       map.setPaintProperty(`${id}-fill`, "fill-color", faint);
-      map.setPaintProperty(`${id}-line`, "line-color", [
+      const line = (following: number): ExpressionSpecification => [
         "case",
         ["boolean", ["get", "follows"], false],
-        this.#css(colour, 0.45),
+        this.#css(colour, following),
         this.#css(colour),
-      ]);
+      ];
+      map.setPaintProperty(`${id}-line`, "line-color", ["step", ["zoom"], line(0.14), OUTLINED, line(0.45)]);
       map.setPaintProperty(`${id}-middle`, "line-color", this.#css(colour));
     });
   }

@@ -23,6 +23,8 @@ export function BoundEvents({
     <ol class="bound">
       {bound.map(({ variable, id, feature }, index) => {
         const before = bound[index - 1]?.feature;
+        // It is called so on the map, too.
+        const isMarked = between !== undefined && bound.length > 1;
         const words = feature !== undefined && before !== undefined ? between?.(before, feature) : undefined;
         return (
           <li key={`${variable} ${id}`}>
@@ -33,9 +35,9 @@ export function BoundEvents({
               </p>
             )}
             <div class="card">
-              {between !== undefined && bound.length > 1 && <span class="number">{index + 1}</span>}
+              {isMarked && <span class="number">{variable ?? index + 1}</span>}
               <p>
-                {variable !== undefined && (
+                {variable !== undefined && !isMarked && (
                   <>
                     <code>{variable}</code>{" "}
                   </>

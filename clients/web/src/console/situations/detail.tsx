@@ -13,7 +13,6 @@ import type { WhyDrawing } from "../why/drawing.js";
 import { clock, count, counted, metres, valueText } from "../words.js";
 import { Rows } from "../rows.js";
 import { FOUND, NOUNS, stateOf, type Situation, type Situations } from "./list.js";
-import { FindingSteps } from "./steps.js";
 import { ActivityFacts } from "./tab.js";
 
 const EVERY_MS = 3000;
@@ -197,13 +196,7 @@ export function Findings<Shown extends Situation, Found extends { readonly id: s
 
 /** A finding that an address names, as the page has seen it, else as the broker keeps it; while it is open the map shows it. */
 export function FindingPage<Shown extends Situation, Found extends { readonly time: string }>(props: FindingProps<Shown, Found>) {
-  return (
-    <>
-      {/* The buttons stay, and keep the focus, while another finding takes the place of this one. */}
-      <FindingSteps of={props.of} name={props.name} id={props.id} />
-      <FindingBody key={props.id} {...props} />
-    </>
-  );
+  return <FindingBody key={props.id} {...props} />;
 }
 
 interface FindingProps<Shown extends Situation, Found> {
@@ -214,6 +207,8 @@ interface FindingProps<Shown extends Situation, Found> {
   /** Reads a finding; `undefined` of what is none. */
   readonly read: (feature: DeliveredFeature) => Found | undefined;
   readonly drawingOf: (plane: Plane, found: Found) => WhyDrawing;
+  /** What is said first. */
+  readonly verdict?: (found: Found) => ComponentChildren;
   readonly children: (found: Found) => ComponentChildren;
 }
 
@@ -224,6 +219,7 @@ function FindingBody<Shown extends Situation, Found extends { readonly time: str
   known,
   read,
   drawingOf,
+  verdict,
   children,
 }: FindingProps<Shown, Found>) {
   const console = useConsole();
@@ -253,6 +249,7 @@ function FindingBody<Shown extends Situation, Found extends { readonly time: str
   }, [map, shown]);
   return (
     <>
+      {shown !== undefined && verdict?.(shown)}
       <p>
         {of.kind === "rules" ? "Made" : "Found"} by {NOUNS[of.kind]}{" "}
         <button type="button" class="link" onClick={() => console.open({ kind: "situation", of: of.kind, name })}>

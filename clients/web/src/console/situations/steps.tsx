@@ -11,12 +11,12 @@ import { begun } from "../../shared/readable.js";
 import { count, counted } from "../words.js";
 import { FOUND, type Situation, type Situations } from "./list.js";
 
-export function FindingSteps<Shown extends Situation>({
+export function FindingSteps({
   of,
   name,
   id,
 }: {
-  readonly of: Situations<Shown>;
+  readonly of: Pick<Situations<Situation>, "kind" | "path">;
   readonly name: string;
   readonly id: string;
 }) {
@@ -45,14 +45,14 @@ export function FindingSteps<Shown extends Situation>({
   // A button that is switched off would lose the focus: it stays, and does nothing.
   return (
     <nav class="finding-steps" aria-label={`${begun(FOUND[of.kind])}s`}>
-      <button type="button" class="small" aria-disabled={newer === undefined} onClick={() => go(newer)}>
-        <Icon of={ChevronLeft} /> Newer
+      <button type="button" class="small" title="Newer" aria-label="Newer" aria-disabled={newer === undefined} onClick={() => go(newer)}>
+        <Icon of={ChevronLeft} />
       </button>
-      <span class="quiet numbers" role="status">
+      <span class="visually-hidden" role="status">
         {count(at + 1)} of {counted(ids.value.length, FOUND[of.kind])}
       </span>
-      <button type="button" class="small" aria-disabled={older === undefined} onClick={() => go(older)}>
-        Older <Icon of={ChevronRight} />
+      <button type="button" class="small" title="Older" aria-label="Older" aria-disabled={older === undefined} onClick={() => go(older)}>
+        <Icon of={ChevronRight} />
       </button>
     </nav>
   );

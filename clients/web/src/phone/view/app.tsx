@@ -62,7 +62,12 @@ export function App({ phone }: Props): JSX.Element {
           <div class="scroll" hidden={opened !== undefined}>
             <Newer phone={phone} />
             <Stopped phone={phone} />
-            {!forgotten && (phone.here.value === undefined ? <Welcome phone={phone} /> : <Around phone={phone} />)}
+            {!forgotten &&
+              (phone.here.value === undefined ? (
+                <Welcome phone={phone} putHere={map.value === undefined ? undefined : () => map.value?.putAtMiddle()} />
+              ) : (
+                <Around phone={phone} />
+              ))}
             {!forgotten && phone.here.value !== undefined && <TripPart phone={phone} showMap={() => (tall.value = false)} />}
             {!forgotten && isAnything && <List phone={phone} />}
           </div>
@@ -127,13 +132,14 @@ function Connection({ phone }: Props): JSX.Element {
         return ["bad", "Refused"];
       case "running":
         if (link?.at === "online") return ["good", "Connected"];
-        if (link?.at === "none") return ["quiet", "Not connected"];
+        // Nobody misses a connection before they have said where they are.
+        if (link?.at === "none") return phone.here.value === undefined ? ["none", ""] : ["quiet", "Not connected"];
         return link?.at === "offline" ? ["warn", `Offline since ${clockTime(link.since_ms)}`] : ["quiet", "Connecting…"];
     }
   }).value;
   return (
     <p class="connection" role="status" data-tone={tone}>
-      {words}
+      <span>{words}</span>
     </p>
   );
 }

@@ -6,7 +6,7 @@ import { metres } from "../words.js";
 import type { Props } from "./app.js";
 import { FoldSign } from "./fold.js";
 import { ChoiceSummary, Interests } from "./interests.js";
-import { Known, PlaceControls } from "./place.js";
+import { Known, PlaceControls, Sent } from "./place.js";
 import { Radius } from "./radius.js";
 
 export function Around({ phone }: Props): JSX.Element {
@@ -17,6 +17,7 @@ export function Around({ phone }: Props): JSX.Element {
           <strong class="numbers">Within {metres(phone.preferences.value.radius_m)}</strong>
           <ChoiceSummary phone={phone} />
           <FoldSign />
+          <Sent phone={phone} />
         </summary>
         <Radius phone={phone} />
         <Interests phone={phone} />

@@ -39,14 +39,13 @@ export function MapView({ phone, map }: MapViewProps): JSX.Element {
   const here = phone.here.value;
   const forgotten = phone.stage.value.at === "forgotten";
   const ready = map.value !== undefined && !forgotten;
-  // Where the phone can be asked that is the better way to begin.
-  const first = here === undefined && world?.settings.world === "planar";
   const { choosing } = phone.trip;
   return (
     <section class="map" aria-label="Map">
       <div class="canvas" ref={canvas} />
       {failed.value && <p class="note">The map cannot be drawn here: it needs WebGL 2. The list works without it.</p>}
-      {ready && (choosing.value || !phone.locating.value) && <span class="cross" aria-hidden="true" />}
+      {ready && here === undefined && !choosing.value && <span class="goal first-place" aria-hidden="true" />}
+      {ready && (choosing.value || (here !== undefined && !phone.locating.value)) && <span class="cross" aria-hidden="true" />}
       {ready && (
         <div class="tools">
           {here !== undefined && (
@@ -67,8 +66,8 @@ export function MapView({ phone, map }: MapViewProps): JSX.Element {
               Go to the middle
             </button>
           )}
-          {!choosing.value && !phone.locating.value && (
-            <button type="button" class={first ? "primary" : ""} onClick={() => map.value?.putAtMiddle()}>
+          {!choosing.value && here !== undefined && !phone.locating.value && (
+            <button type="button" onClick={() => map.value?.putAtMiddle()}>
               Put me here
             </button>
           )}

@@ -7,6 +7,7 @@ import { now_ms } from "../now.js";
 import { clockTime } from "../../shared/date-time.js";
 import { ago, metres, typedPlace } from "../words.js";
 import { degrees } from "../../shared/degrees.js";
+import type { Phone } from "../phone.js";
 import type { Props } from "./app.js";
 import { FoldSign } from "./fold.js";
 
@@ -79,25 +80,23 @@ export function Typed({ phone, planar }: Props & { readonly planar: boolean }): 
   );
 }
 
-/** Whether the broker has the place, and what becomes of it where it cannot. */
-export function Known({ phone }: Props): JSX.Element {
-  const words = useComputed((): string => {
-    const [teller, here, link] = [phone.world.value?.teller, phone.here.value, phone.subscriber.value?.link.value];
-    if (teller === undefined || phone.stage.value.at !== "running") return "";
-    if (phone.unlocated.value !== undefined) return "";
-    if (link?.at === "offline") {
-      const since = `Offline since ${clockTime(link.since_ms)}. You see what came until then.`;
-      return teller.waiting.value ? `${since} Your way is recorded and sent later.` : since;
-    }
-    if (here?.last === true) return "You were here the last time. The phone is looking for its place…";
-    if (teller.refused.value !== undefined) return `Your place is refused: ${teller.refused.value}`;
-    const told_ms = teller.told_ms.value;
-    // Nothing comes before both are in force.
-    if (told_ms === undefined || phone.wish.state.value === "waits") return "Sending your place…";
+/** That the broker has the place, and since when: as long as all is well that is a part of the field that says how far one hears. */
+export function Sent({ phone }: Props): JSX.Element | null {
+  const words = useComputed((): string | undefined => {
+    if (troubleOf(phone) !== undefined) return undefined;
+    const [told_ms, here] = [phone.world.value?.teller.told_ms.value, phone.here.value];
     // Receivers that say 0 m do not know.
     const exact = here?.accuracy_m === undefined || here.accuracy_m < 1 ? "" : `, accurate to ${metres(here.accuracy_m)}`;
+    // Nothing comes before both are in force.
+    if (told_ms === undefined || phone.wish.state.value === "waits") return "Sending your place…";
     return `Your place was sent ${ago(now_ms.value - told_ms)}${exact}.`;
   });
+  return words.value === undefined ? null : <small class="sent quiet numbers">{words}</small>;
+}
+
+/** Why the broker does not have the place, and what becomes of it. */
+export function Known({ phone }: Props): JSX.Element {
+  const words = useComputed(() => troubleOf(phone));
   const offline = phone.subscriber.value?.link.value.at === "offline";
   return (
     <p class={`known numbers${offline ? " note" : ""}`}>
@@ -105,4 +104,17 @@ export function Known({ phone }: Props): JSX.Element {
       {words}
     </p>
   );
+}
+
+/** What keeps the place from the broker; `undefined` while nothing does. */
+function troubleOf(phone: Phone): string | undefined {
+  const [teller, here, link] = [phone.world.value?.teller, phone.here.value, phone.subscriber.value?.link.value];
+  if (teller === undefined || phone.stage.value.at !== "running") return "";
+  if (phone.unlocated.value !== undefined) return "";
+  if (link?.at === "offline") {
+    const since = `Offline since ${clockTime(link.since_ms)}. You see what came until then.`;
+    return teller.waiting.value ? `${since} Your way is recorded and sent later.` : since;
+  }
+  if (here?.last === true) return "You were here the last time. The phone is looking for its place…";
+  return teller.refused.value === undefined ? undefined : `Your place is refused: ${teller.refused.value}`;
 }

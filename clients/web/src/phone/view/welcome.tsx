@@ -6,7 +6,12 @@ import { metres } from "../words.js";
 import type { Props } from "./app.js";
 import { Typed } from "./place.js";
 
-export function Welcome({ phone }: Props): JSX.Element {
+interface WelcomeProps extends Props {
+  /** Says that one is where the map's pin is; absent until there is a map. */
+  readonly putHere: (() => void) | undefined;
+}
+
+export function Welcome({ phone, putHere }: WelcomeProps): JSX.Element {
   const settings = phone.world.value?.settings;
   const planar = settings?.world === "planar";
   return (
@@ -21,10 +26,19 @@ export function Welcome({ phone }: Props): JSX.Element {
           <button type="button" class="primary wide" aria-pressed={phone.locating.value} onClick={() => phone.locate()}>
             Use my location
           </button>
-          <p class="quiet">{phone.unlocated.value === undefined && "The browser asks you next. "}Or move the map and tap “Put me here”.</p>
         </>
       )}
-      {planar && <p>Move the map until you are in its middle, and tap “Put me here”.</p>}
+      {settings !== undefined && putHere !== undefined && (
+        <button type="button" class={planar ? "primary wide" : "wide"} onClick={putHere}>
+          Put me here
+        </button>
+      )}
+      {settings !== undefined && (
+        <p class="quiet">
+          {!planar && phone.unlocated.value === undefined && "The browser asks you before it tells your location. "}
+          “Put me here” takes the pin: move the map below it.
+        </p>
+      )}
       <p role="status" class={phone.unlocated.value === undefined ? "quiet" : "warn"}>
         {phone.unlocated.value ?? (phone.locating.value ? "The phone is looking for its place…" : undefined)}
       </p>

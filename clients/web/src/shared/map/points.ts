@@ -43,11 +43,12 @@ const HEADED = 1e-7;
 const TRAILED = 2000;
 /** Of more points than this each is drawn smaller, down to half its size. */
 const CROWD = 4000;
-/** Of more discs than this each is a dot without an edge from far away, so that neither the map nor the discs are hidden. */
+/** Of more discs than this each is a dot with a hairline around it from far away, so that neither the map nor the discs are hidden. */
 const DOTS = 100;
 /** A disc is whole from this zoom on, and a dot from this number of levels further out. */
 const WHOLE_ZOOM = 14;
 const DOT_LEVELS = 3.5;
+const HAIRLINE_PX = 0.75;
 /** Points are drawn again when one has moved by so much of a pixel, and after so long at the latest. */
 const SEEN_PX = 0.25;
 const SLOWEST_MS = 250;
@@ -348,11 +349,11 @@ export class Points {
       size,
       place: [scale_x, scale_y, (this.#origin[0] - centre.x) * scale_x, (this.#origin[1] - centre.y) * scale_y],
       copies: map.getRenderWorldCopies() ? Math.ceil(clientWidth / world_px / 2) : 0,
-      rim: Math.min(1, 1.5 * (1 - far)),
+      rim: Math.max(HAIRLINE_PX * crowd, Math.min(1, 1.5 * (1 - far))),
       headed: this.trails !== undefined && zoom >= HEADED_ZOOM,
       looks: this.#looks.map((look) => ({
         ...look,
-        size: look.size * (look.shape === "disc" ? Math.max(Math.min(scale, 0.45), scale * (1 - far / 2)) : scale),
+        size: look.size * (look.shape === "disc" ? Math.max(Math.min(scale, 0.6), scale * (1 - far / 5)) : scale),
       })),
       colours: this.#colours(colour),
       ground: colour("--map-ground"),

@@ -58,7 +58,7 @@ const WIDTHS: Readonly<Record<Road, readonly (readonly [zoom: number, width: num
   ],
 };
 /** Below that zoom a class is one thin line. */
-const CASED: Readonly<Record<Road, number | undefined>> = { path: undefined, service: 15, minor: 13, medium: 12, major: 11, motorway: 8 };
+const CASED: Readonly<Record<Road, number | undefined>> = { path: undefined, service: 15, minor: 13, medium: 12, major: 11, motorway: 12 };
 
 const width = (road: Road, more = 0): ExpressionSpecification =>
   byZoom(1.4, ...WIDTHS[road].map(([zoom, pixels]) => [zoom, more === 0 ? pixels : pixels + Math.min(more, 0.6 + pixels / 6)] as const));
