@@ -27,7 +27,7 @@ impl Restored {
         let mut least = HashMap::<_, StoredFinding>::new();
         for (_, client, finding) in self.findings_read.drain(..) {
             let known = least.entry(client).or_insert_with(|| finding.clone());
-            if finding.number < known.number {
+            if (&finding.version, finding.number) < (&known.version, known.number) {
                 *known = finding;
             }
         }
