@@ -9,6 +9,7 @@ mod stops;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -45,6 +46,12 @@ const AWAY: [State; 2] = [State::Cut, State::SILENT];
 
 /// Servers tell clients of no other servers, which would lead past their links.
 const NOT_TOLD: &str = "no_advertise: true";
+
+/// Held by tests that flood several brokers, one at a time: others wait for a minute at most.
+fn flooding() -> MutexGuard<'static, ()> {
+    static FLOODING: Mutex<()> = Mutex::new(());
+    FLOODING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn folder() -> TempDir {
     TempDir::new().expect("a folder")

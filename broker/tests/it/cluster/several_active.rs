@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use super::{Watched, folder, kills, publish, ready, run, told};
+use super::{Watched, flooding, folder, kills, publish, ready, run, told};
 use crate::harness::{Http, Program, Serve, Ws, eventually, feature};
 use crate::nats::{SYSTEM, Servers, USER, addresses, held};
 
@@ -85,21 +85,21 @@ pub(super) async fn follows(standby: &Member) {
     .await;
 }
 
-/// Publishes requests of 40 events one after the other, from a number on, until `stop`; returns those that were acknowledged, and the next
+/// Publishes requests of `count` events one after the other, from a number on, until `stop`; returns those that were acknowledged, and the next
 /// number.
-pub(super) async fn flood(http: Http, first: u64, stop: CancellationToken) -> (Vec<u64>, u64) {
+pub(super) async fn flood(http: Http, count: u64, first: u64, stop: CancellationToken) -> (Vec<u64>, u64) {
     let (mut next, mut acknowledged) = (first, Vec::new());
     while !stop.is_cancelled() {
-        let lines: String = (next..next + 40)
+        let lines: String = (next..next + count)
             .map(|number| format!("{}\n", feature(&format!("e{number}"), PLACE, json!({"kind": "kept"}))))
             .collect();
         let answer = http.post("/v1/events", "application/x-ndjson", lines).await;
         assert!([202, 503].contains(&answer.status), "{}", answer.text());
         if answer.status == 202 {
-            assert_eq!(answer.json()["accepted"], 40);
-            acknowledged.extend(next..next + 40);
+            assert_eq!(answer.json()["accepted"], count);
+            acknowledged.extend(next..next + count);
         }
-        next += 40;
+        next += count;
         // All of it is kept for a client that reads nothing meanwhile.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
@@ -345,6 +345,7 @@ fn transitions_take_turns_over_takeovers() {
 /// Partition 2 loses its active broker, and its standby goes on where the ledger is: each event comes once, in the order of the stream.
 #[test]
 fn a_partition_that_is_taken_over_misses_nothing_and_has_nothing_twice() {
+    let _one = flooding();
     run(async {
         let nats = folder();
         let servers = Servers::start(nats.path(), 3, "always");
@@ -359,7 +360,7 @@ fn a_partition_that_is_taken_over_misses_nothing_and_has_nothing_twice() {
             watched.publish_more(&first.program, 5).await;
             // Many are on their way when it is killed, and when the other one takes over.
             let stop = CancellationToken::new();
-            let flood = tokio::spawn(flood(first.program.http(), watched.next, stop.clone()));
+            let flood = tokio::spawn(flood(first.program.http(), 40, watched.next, stop.clone()));
             tokio::time::sleep(Duration::from_millis(300)).await;
             let begun = Instant::now();
             active.program.signal(signal);

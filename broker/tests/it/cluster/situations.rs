@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::several_active::{Member, PLACE, flood, follows, two};
-use super::{AWAY, NOT_TOLD, folder, kills, publish, ready, run};
+use super::{AWAY, NOT_TOLD, flooding, folder, kills, publish, ready, run};
 use crate::harness::{Link, State, Ws, eventually, feature};
 use crate::nats::Servers;
 
@@ -80,6 +80,7 @@ impl Listener {
 /// the listeners of both partitions get each finding once.
 #[test]
 fn a_rule_set_goes_on_at_its_standby_and_each_finding_comes_once() {
+    let _one = flooding();
     run(async {
         let nats = folder();
         let servers = Servers::start(nats.path(), 3, "always");
@@ -93,7 +94,7 @@ fn a_rule_set_goes_on_at_its_standby_and_each_finding_comes_once() {
         for round in 0..kills(10) {
             follows(&standby).await;
             let stop = CancellationToken::new();
-            let flood = tokio::spawn(flood(first.program.http(), next, stop.clone()));
+            let flood = tokio::spawn(flood(first.program.http(), 10, next, stop.clone()));
             tokio::time::sleep(Duration::from_millis(500)).await;
             active.program.signal("KILL");
             active.program.exit_status().await;
@@ -127,6 +128,7 @@ fn a_rule_set_goes_on_at_its_standby_and_each_finding_comes_once() {
 /// The broker of a rule set is cut off from all servers while it finds something, and what it had sent arrives after another one has taken over.
 #[test]
 fn findings_of_a_broker_that_was_cut_off_come_once() {
+    let _one = flooding();
     run(async {
         let nats = folder();
         let servers = Servers::start_linked(nats.path(), 3, "always", NOT_TOLD, |_, _, port| port);
@@ -158,7 +160,7 @@ fn findings_of_a_broker_that_was_cut_off_come_once() {
         for (round, away) in (0..kills(5)).flat_map(|round| AWAY.map(|away| (round, away))) {
             follows(&members[1 - old]).await;
             let stop = CancellationToken::new();
-            let flood = tokio::spawn(flood(first.program.http(), next, stop.clone()));
+            let flood = tokio::spawn(flood(first.program.http(), 10, next, stop.clone()));
             tokio::time::sleep(Duration::from_millis(500)).await;
             all[old].iter().for_each(|link| link.set(away));
             ready(&mut members[1 - old].program).await;
