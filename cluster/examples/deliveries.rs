@@ -31,7 +31,7 @@ const BATCH_MAX: u64 = 1_000;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Tries of a rate.
 const TRIES: usize = 2;
-/// A phase keeps up if so many of its deliveries come in time.
+/// A phase keeps up if this part of its deliveries comes in time.
 const SHARE: f64 = 0.99;
 const IN_TIME_US: u32 = 1_000_000;
 

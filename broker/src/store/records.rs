@@ -45,7 +45,7 @@ pub(crate) struct StoredFrontier {
     pub(crate) shards: u32,
 }
 
-/// A finding of a situation, by which later ones are told from those that came before.
+/// The last finding that a shard has had of a situation: those up to it came before.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StoredFinding {
     /// The version of the situation's document.

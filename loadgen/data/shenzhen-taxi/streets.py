@@ -47,7 +47,7 @@ PAUSE_MAX_S = 65
 STEP_MAX_M = 1_800
 SPEED_MAX_KMH = 110
 
-# Directions that are told apart, and how far a report is smeared along and across its own, in metres.
+# Directions in which travel is counted, and how far a report is smeared along and across its own, in metres.
 DIRECTIONS = 16
 ALONG_M, ACROSS_M = 90, 11
 # Rounds of routing.

@@ -20,7 +20,7 @@ fn counting() -> Value {
     })
 }
 
-/// Puts a document under a name of which a broker says that it has the partition, and returns the name. The other one sends the call there.
+/// Puts a document under a name that is in a broker's partition, and returns the name. The other broker sends the call there.
 async fn put(there: &Member, other: &Member, kind: &str, document: &Value) -> String {
     for number in 0..64 {
         let name = format!("{kind}{number}");

@@ -63,7 +63,7 @@ const ALARM_LOOKS = [
 const [AWAY, SELECTED, DOUBTED] = [1, 2, 4];
 /** A name that is farther away does not say where one is. */
 const NEAR_M = 4000;
-/** Marks of what is in reach are so far apart on the screen, where they are no more than so many. */
+/** The least distance between marks in reach on the screen, and the most marks that are moved apart. */
 const APART_PX = 25;
 const SPREAD = 80;
 /** How much the map shows across before the person has said where they are. */

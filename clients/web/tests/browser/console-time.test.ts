@@ -77,9 +77,21 @@ test("charts show what the broker has kept from before the page was opened, over
       return [Math.max(...ages.filter((age) => !Number.isNaN(age))), performance.now() / 1000] as const;
     });
   await expect.poll(async () => (await oldest())[0] > (await oldest())[1] + 5).toBe(true);
+  // One line to read by goes through all charts, also by keyboard.
+  const read = page.locator(".chart text.read");
+  expect(await read.count()).toBe(0);
+  const reader = page.getByRole("slider", { name: "Rates: time to read" });
+  await reader.focus();
+  await reader.press("ArrowLeft");
+  await expect.poll(() => read.count()).toBe(2);
+  const told = (await reader.getAttribute("aria-valuetext")) ?? "";
+  expect(told).toMatch(/^\d\d:\d\d:\d\d: events [\d.,]+, deliveries /);
+  expect(new Set(await read.allTextContents())).toEqual(new Set([told.slice(0, 8)]));
+  await expectAccessible(page, "charts");
+  await reader.blur();
+  await expect.poll(() => read.count()).toBe(0);
   await page.getByRole("button", { name: "1 h" }).click();
   await page.getByRole("img", { name: "Rates, events and deliveries, per second, of the last 60 minutes" }).waitFor();
-  await expectAccessible(page, "charts");
 });
 
 test("the map shows how things were, clearly marked, and comes back to now", async () => {
