@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::events::{Attach, Fault, Tailer, Taken, Timing};
-use cluster::log::{Attachable, Attachment as _, Bounds, Identity, Sent};
+use cluster::log::{Attachable, Attachment as _, Bounds, Identity};
 use cluster::record::{Body, Record};
 use tokio_util::sync::CancellationToken;
 
@@ -25,8 +25,8 @@ pub(crate) trait Sink: Send + Sync {
     /// All has been taken that was in the stream when its reading began.
     fn has_caught_up(&self);
 
-    /// Nothing more is in the stream now.
-    fn at_end(&self);
+    /// Nothing more was in the stream at a time.
+    fn at_end(&self, at: Instant) -> impl Future<Output = ()> + Send;
 
     /// Ends the live events of an id that came before a place; says whether there was one.
     fn revoke(
@@ -114,17 +114,25 @@ impl<L: Attachable> Reader<L> {
                     tailer.failed(self.begun.elapsed(), attachment);
                     attached = None;
                 }
-                Ok(Some(sent)) => match tailer.take(self.begun.elapsed(), attachment, &sent)? {
-                    Taken::Nothing if matches!(sent, Sent::Idle { .. }) => sink.at_end(),
-                    Taken::Nothing => {}
-                    Taken::Record { sequence, record, dropped } => {
-                        if let Some(dropped) = dropped {
-                            return Err(ReadFault::Dropped { first: dropped.start, last: dropped.end - 1 });
+                Ok(Some(sent)) => {
+                    let now = self.begun.elapsed();
+                    match tailer.take(now, attachment, &sent)? {
+                        Taken::Nothing if tailer.current_at() == Some(now) => {
+                            if let Some(at) = self.end(tailer.last()).await {
+                                sink.at_end(at).await;
+                            }
                         }
-                        let crc = tailer.known().map_or(0, |known| known.crc);
-                        self.take(sequence, crc, &record, &sink).await;
+                        Taken::Nothing => {}
+                        Taken::Record { sequence, record, dropped } => {
+                            if let Some(dropped) = dropped {
+                                let (first, last) = (dropped.start, dropped.end - 1);
+                                return Err(ReadFault::Dropped { first, last });
+                            }
+                            let crc = tailer.known().map_or(0, |known| known.crc);
+                            self.take(sequence, crc, &record, &sink).await;
+                        }
                     }
-                },
+                }
             }
         }
     }
@@ -154,6 +162,14 @@ impl<L: Attachable> Reader<L> {
             }
             tokio::time::sleep(RETRY).await;
         }
+    }
+
+    /// A time up to which nothing but what was read came into the stream, if that is so now. It is asked for: what an attachment said may
+    /// have waited for this process to go on.
+    async fn end(&self, last_read: u64) -> Option<Instant> {
+        let at = Instant::now();
+        let bounds = tokio::time::timeout(LISTEN, self.log.bounds()).await.ok()?.ok()?;
+        (bounds.last <= last_read).then_some(at)
     }
 
     async fn take(&self, sequence: u64, crc: u32, record: &Record<'_>, sink: &impl Sink) {

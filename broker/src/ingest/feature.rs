@@ -277,8 +277,10 @@ impl FeatureReader {
         let Rehearsed { event, .. } = lenient.rehearse(behalf, &body.text)?;
         let live = life.map(|(object, id, ttl)| {
             let age = Duration::from_millis(clock::unix_ms().saturating_sub(received_ms));
+            let now = clock::now();
+            let expires = now.checked_sub(age).unwrap_or(now) + ttl;
             let bytes = body.text.len() + event.bytes();
-            let live = self.lives.resume(object, id.into(), 0, clock::now() + ttl.saturating_sub(age), bytes);
+            let live = self.lives.resume(object, id.into(), 0, expires, bytes);
             // No shard has written it yet.
             live.is_written.store(false, Ordering::Relaxed);
             live

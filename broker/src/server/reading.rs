@@ -1,7 +1,7 @@
 //! What the cluster's stream of events brings, for the engines of this broker.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cluster::log::Attachable;
 use tokio_util::sync::CancellationToken;
@@ -70,8 +70,9 @@ impl Sink for Engines {
         self.has_caught_up.cancel();
     }
 
-    fn at_end(&self) {
+    async fn at_end(&self, at: Instant) {
         self.app.metrics.show_stream_lag(Duration::ZERO);
+        self.app.shards.tell_read_until(at).await;
     }
 
     async fn revoke(&self, id: &str, confinement: Option<&str>, place: Placed) -> Result<bool, ApiError> {

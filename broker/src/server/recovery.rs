@@ -131,8 +131,7 @@ impl Recovery {
         shared.push.clone_from(&push);
         self.note(RESTORING, 0, recovered.clients.len() as u64);
         shared.wayfinder = streets.as_ref().map(|streets| Wayfinder::new(Arc::clone(streets)));
-        let mut restored =
-            Restored::read(recovered, config, &features, streets.as_deref(), shared.metrics.started)?;
+        let mut restored = Restored::read(recovered, config, &features, streets.as_deref())?;
         let mut situations = std::mem::take(&mut restored.situations);
         let routed = std::mem::take(&mut restored.routed);
         if let (Some(store), Some(frontiers)) = (&store, restored.deal_frontiers(engines.count())) {

@@ -275,7 +275,13 @@ impl Sessions {
             return;
         }
         let Subscription { filters, .. } = subscription;
-        self.tracker.replace_filters(SubscriptionId(number), filters, cause, self.now, &mut self.effects);
+        self.tracker.replace_filters(
+            SubscriptionId(number),
+            filters,
+            cause,
+            self.lives_now,
+            &mut self.effects,
+        );
         self.metrics.routes_found.add(laid_count);
         self.tell_changes();
     }

@@ -190,7 +190,7 @@ impl Running {
         let (store, recovered) = Store::open(&config.store, config::WorldName::Planar, |_| {}).unwrap();
         let shared = Shared::new(&config, 2);
         let features = FeatureReader::new(World::Planar, &config.limits, 1);
-        let restored = Restored::read(recovered, &config, &features, None, shared.metrics.started).unwrap();
+        let restored = Restored::read(recovered, &config, &features, None).unwrap();
         let mut shards = [0, 1].map(|index| {
             let disk: Box<dyn Disk> = Box::new(store.clone());
             Sessions::new(Box::new(Scan::new(World::Planar)), &config, &shared, Some(disk), index, 1)
@@ -200,8 +200,9 @@ impl Running {
             shard.begin_at(next, restored.findings_of(index));
         }
         let (first, second) = restored.clients.into_iter().partition(|client| &*client.name == "a");
-        shards[FIRST].restore(first, &restored.live, &restored.findings, restored.timeline);
-        shards[SECOND].restore(second, &restored.live, &restored.findings, restored.timeline);
+        let times = (restored.timeline, restored.seen_ms);
+        shards[FIRST].restore(first, &restored.live, &restored.findings, times);
+        shards[SECOND].restore(second, &restored.live, &restored.findings, times);
         let subscriptions =
             SubscriptionReader::new(World::Planar, config.limits.clone(), config.outbox.overflow)
                 .with_store(true);

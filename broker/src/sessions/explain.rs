@@ -143,7 +143,7 @@ impl Sessions {
             .get("id")
             .map(|text| json::read(text, "/id", "a text or a number"))
             .transpose()?;
-        let event = lives_for(own_id, Some(found.expires.saturating_sub(self.now)));
+        let event = lives_for(own_id, Some(found.expires.saturating_sub(self.lives_now)));
         Ok((found.account, event, found.payload))
     }
 

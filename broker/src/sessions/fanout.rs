@@ -53,6 +53,7 @@ impl Sessions {
 
     /// Deals the `index`-th event of the batch out: once to each client, with all subscriptions that it satisfies.
     pub(crate) fn deliver(&mut self, index: usize, published: &Arc<Published>) {
+        self.go_on_to(published);
         if self.has_had_finding(published) {
             return;
         }

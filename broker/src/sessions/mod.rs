@@ -19,6 +19,7 @@ mod goodbye;
 mod health;
 mod idle;
 mod listing;
+mod lives_clock;
 mod matching;
 mod moving;
 mod pushing;
@@ -77,6 +78,7 @@ pub(crate) use health::Health;
 use idle::Idle;
 use listing::Listing;
 pub(crate) use listing::Rank;
+use lives_clock::LivesClock;
 use matching::Matching;
 pub(crate) use moving::Mover;
 use querying::Questions;
@@ -96,6 +98,10 @@ pub(crate) struct Sessions {
     started: Instant,
     /// When what is carried out now began.
     now: Moment,
+    /// The time by which lives end.
+    lives_clock: LivesClock,
+    /// What it says now.
+    lives_now: Moment,
     limits: Limits,
     client_limit: Arc<ClientLimit>,
     /// Accounts of the bytes that are held for connections, clients and tenants.
@@ -185,6 +191,9 @@ pub(crate) struct Sessions {
     shard: usize,
     shards_count: usize,
 }
+
+/// How long before the process began the tracker's times begin.
+const BEFORE: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// State that the sessions of all shards share.
 #[derive(Clone)]
@@ -426,8 +435,11 @@ impl Sessions {
         Self {
             engine,
             tracker,
-            started: metrics.started,
+            // What was accepted before the process began has a moment as well.
+            started: metrics.started.checked_sub(BEFORE).unwrap_or(metrics.started),
             now: Moment::ZERO,
+            lives_clock: LivesClock::new(shared.stream.is_some()),
+            lives_now: Moment::ZERO,
             limits,
             client_limit,
             members_held: budget.broker().hold_anyway(Kind::Members, 0),
@@ -616,7 +628,7 @@ impl Sessions {
         }
         self.engine.move_client(ClientId(client_id), None);
         // It has no subscription left that this could concern.
-        self.tracker.move_client(ClientId(client_id), None, self.now, &mut self.effects);
+        self.tracker.move_client(ClientId(client_id), None, self.lives_now, &mut self.effects);
         for reader in client.readers {
             reader.close(1000, "the client was deleted");
         }

@@ -53,10 +53,10 @@ impl Sessions {
             self.tracker.use_survey(survey);
         }
         if let Some(track) = track {
-            self.tracker.reach_along(ClientId(id), track, self.now, &mut self.effects);
+            self.tracker.reach_along(ClientId(id), track, self.lives_now, &mut self.effects);
         }
         self.engine.move_client(ClientId(id), Some(fix.position));
-        self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
+        self.tracker.move_client(ClientId(id), Some(fix), self.lives_now, &mut self.effects);
         self.deal();
         self.wake_readers();
         self.follow_routes(id);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use matcher::geo::World;
 use matcher::live::{Announcement, Fix, Moment, Standing, StandingNow};
@@ -12,6 +12,7 @@ use matcher::violated;
 use super::allowance::Wanted;
 use super::durable::{Durable, bounds_of};
 use super::findings::{RestoredFindings, told_by_all, told_by_any};
+use super::lives_clock::{moment_of, unix_ms_of};
 use super::{Activity, Client, Held, HeldRoute, Recent, Sessions, weight};
 use crate::budget::Kind;
 use crate::config::{Config, Limits};
@@ -43,6 +44,8 @@ pub(crate) struct Restored {
     pub(crate) findings: Vec<RestoredFindings>,
     /// The time that follows from the data on disk.
     pub(crate) timeline: Option<Timeline>,
+    /// When the run of the broker that left them was seen last, in Unix milliseconds.
+    pub(crate) seen_ms: Option<u64>,
     /// By what clients are dealt out among shards.
     pub(crate) dealing: Option<u64>,
     /// How far each shard had read the stream of events.
@@ -127,14 +130,12 @@ pub(crate) struct RestoreError {
 }
 
 impl Restored {
-    /// Reads what was found, by the readers that accepted it, whatever the limits are now. `started` is when this run
-    /// began: what is over since before counts from there.
+    /// Reads what was found, by the readers that accepted it, whatever the limits are now.
     pub(crate) fn read(
         recovered: Recovered,
         config: &Config,
         features: &FeatureReader,
         streets: Option<&Streets>,
-        started: Instant,
     ) -> Result<Self, RestoreError> {
         if !config.wants_tokens() {
             refuse_what_tokens_part(&recovered)?;
@@ -162,8 +163,9 @@ impl Restored {
                 })?;
             // Whatever the clocks say, no life is longer than it was at first.
             let left = left.min(rehearsed.life.as_ref().map_or(ttl_max, |life| life.ttl)).min(ttl_max);
-            let is_over = one.live.is_revoked || left.is_zero();
-            let expires = if is_over { started } else { clock::now() + left };
+            let over = Duration::from_millis(timeline.ages_ms().saturating_sub(one.live.expires_ms));
+            let now = clock::now();
+            let expires = now.checked_sub(over).unwrap_or(now) + left;
             if let Some(tenant) = tenant_of(config, &one.live.object) {
                 tenant::mark(&mut rehearsed.event, tenant);
             }
@@ -199,6 +201,7 @@ impl Restored {
             situations,
             findings,
             timeline: Some(timeline),
+            seen_ms: recovered.latest_ms,
             dealing: Some(recovered.dealing),
             frontiers: recovered.frontiers,
             findings_read: recovered.findings,
@@ -386,10 +389,7 @@ pub(super) fn stored_position(fix: &Fix, received_ms: u64) -> StoredPosition {
 pub(super) fn stored_standing(known: StandingNow, now: Moment, unix_ms: u64) -> StoredStanding {
     let waits = match known.standing {
         Standing::Inside => None,
-        Standing::Waiting { until, cause } => {
-            let left_ms = u64::try_from(until.saturating_sub(now).as_millis()).unwrap_or(u64::MAX);
-            Some((unix_ms.saturating_add(left_ms), cause))
-        }
+        Standing::Waiting { until, cause } => Some((unix_ms_of(until, now, unix_ms), cause)),
     };
     StoredStanding { sequence: known.sequence, waits }
 }
@@ -397,10 +397,9 @@ pub(super) fn stored_standing(known: StandingNow, now: Moment, unix_ms: u64) -> 
 /// Reads a standing. A dwell that waits has no more left than the subscription's dwell, however far the time that counts is
 /// behind the time when it was written.
 fn standing_of(stored: &StoredStanding, dwell: Duration, now: Moment, unix_ms: u64) -> StandingNow {
-    let standing = stored.waits.map_or(Standing::Inside, |(until_ms, cause)| {
-        let left = Duration::from_millis(until_ms.saturating_sub(unix_ms)).min(dwell);
-        let until = if left > Duration::ZERO { now + left } else { Moment::ZERO };
-        Standing::Waiting { until, cause }
+    let standing = stored.waits.map_or(Standing::Inside, |(until_ms, cause)| Standing::Waiting {
+        until: moment_of(until_ms, now, unix_ms).min(now + dwell),
+        cause,
     });
     StandingNow { sequence: stored.sequence, standing }
 }
@@ -413,12 +412,16 @@ impl Sessions {
         clients: Vec<RestoredClient>,
         live: &[RestoredLive],
         findings: &[RestoredFindings],
-        timeline: Option<Timeline>,
+        (timeline, seen_ms): (Option<Timeline>, Option<u64>),
     ) {
         self.restore_findings(findings);
         self.timeline = timeline.unwrap_or(self.timeline);
         self.now = self.moment(clock::now());
         self.unix_ms = self.timeline.unix_ms();
+        if let Some(seen_ms) = seen_ms {
+            self.lives_clock.read_until(moment_of(seen_ms, self.now, self.timeline.ages_ms()));
+        }
+        self.lives_now = self.lives_clock.at(self.now);
         for RestoredLive { published, is_revoked, is_overtaken, doubtful_ms } in live {
             let Some(life) = &published.live else {
                 violated!("an event that is restored as live is live");
@@ -471,7 +474,7 @@ impl Sessions {
         if let Some((fix, received_ms)) = position {
             self.engine.move_client(ClientId(id), Some(fix.position));
             // Before there are subscriptions, which this could concern.
-            self.tracker.move_client(ClientId(id), Some(fix), self.now, &mut self.effects);
+            self.tracker.move_client(ClientId(id), Some(fix), self.lives_now, &mut self.effects);
             if let Some(client) = self.clients.get_mut(id) {
                 client.positioned_ms = Some(received_ms);
                 let age = Duration::from_millis(self.unix_ms.saturating_sub(received_ms));
@@ -639,7 +642,7 @@ mod tests {
             Standing::Inside => None,
         };
         assert_eq!(until(13_000, 10_000), Some(now + Duration::from_secs(3)));
-        assert_eq!(until(13_000, 14_000), Some(Moment::ZERO));
+        assert_eq!(until(13_000, 14_000), Some(now - Duration::from_secs(1)));
         // The time that counts is 40 minutes behind the one when it was written.
         assert_eq!(until(2_413_000, 10_000), Some(now + DWELL));
     }

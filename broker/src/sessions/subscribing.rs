@@ -95,7 +95,7 @@ impl Sessions {
             subscription,
             nearest,
             interest,
-            self.now,
+            self.lives_now,
             &mut self.effects,
         );
         let (mut was_durable, mut was_stored, mut routes_before) = (false, false, Box::default());

@@ -4,13 +4,14 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use matcher::live::{Announcement, Change, Effect, Moment, Partition};
 use matcher::subscription::SubscriptionId;
 
 use super::Sessions;
 use super::fanout::Trigger;
+use super::lives_clock::{moment_of, unix_ms_of};
 use crate::ingest::Confinement;
 use crate::model::delivery::{GapReason, Transition};
 use crate::model::event::{Body, Live, Placed, Published};
@@ -25,7 +26,8 @@ impl Sessions {
 
     /// When [`advance`](Self::advance) may have something to do next.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let live = self.tracker.next_deadline().map(|moment| self.started + moment);
+        let live = self.tracker.next_deadline().filter(|at| self.lives_clock.gets_to(*at));
+        let live = live.map(|moment| self.started + moment);
         let unfinished =
             (!self.unfinished.is_empty() || self.is_listing() || self.is_querying()).then_some(self.started);
         let doubt = self.timeline.doubt().map(|(_, ends)| ends);
@@ -46,24 +48,49 @@ impl Sessions {
     pub(crate) fn advance(&mut self) {
         let now = clock::now();
         self.now = self.moment(now);
+        self.lives_now = self.lives_clock.at(self.now);
         let is_settled = self.follow_clock(now);
         let unfinished = std::mem::take(&mut self.unfinished);
         self.fit(&unfinished.kept);
         for object in unfinished.revoked {
-            self.tracker.revoke_object(&object, self.now, &mut self.effects);
+            self.tracker.revoke_object(&object, self.lives_now, &mut self.effects);
             self.deal();
         }
-        while self.tracker.advance(self.now, &mut self.effects) {
-            self.deal();
-        }
+        self.end_lives();
         self.catch_up(&unfinished.subscriptions);
         if is_settled {
             self.end_doubtful();
         }
-        self.log.end_expired(self.now);
+        self.log.end_expired(self.lives_now);
         self.let_go(now);
         self.forget_idle(now);
         self.wake_readers();
+    }
+
+    /// Everything has been read that the stream of events got up to a time.
+    pub(crate) fn has_read_until(&mut self, at: Instant) {
+        self.lives_clock.read_until(self.moment(at));
+    }
+
+    /// An event of the stream comes next: the time is that of its acceptance at least.
+    pub(super) fn go_on_to(&mut self, published: &Published) {
+        if published.place.is_none() {
+            return;
+        }
+        let accepted = published.body.first_received_ms.map_or_else(
+            || self.moment(published.body.received),
+            |at_ms| moment_of(at_ms.get(), self.moment(clock::now()), clock::unix_ms()),
+        );
+        self.lives_clock.read_until(accepted);
+        self.lives_now = self.lives_clock.at(self.now);
+        self.end_lives();
+    }
+
+    /// Lets lives and dwells end for which it is time.
+    fn end_lives(&mut self) {
+        while self.tracker.advance(self.lives_now, &mut self.effects) {
+            self.deal();
+        }
     }
 
     /// Looks at the clock; says whether it is known now that a jump of it was right or wrong.
@@ -87,12 +114,9 @@ impl Sessions {
     fn end_doubtful(&mut self) {
         let ages_ms = self.timeline.ages_ms();
         for (object, sequence, expires_ms) in std::mem::take(&mut self.doubtful) {
-            let left = Duration::from_millis(expires_ms.saturating_sub(ages_ms));
-            self.tracker.expire_object(&object, sequence, self.now + left);
+            self.tracker.expire_object(&object, sequence, moment_of(expires_ms, self.now, ages_ms));
         }
-        while self.tracker.advance(self.now, &mut self.effects) {
-            self.deal();
-        }
+        self.end_lives();
         self.look_at_all_dates(clock::now());
     }
 
@@ -101,7 +125,7 @@ impl Sessions {
     fn catch_up(&mut self, subscriptions: &[SubscriptionId]) {
         let mut effects = Vec::new();
         for subscription in subscriptions {
-            self.tracker.resume(*subscription, self.now, &mut effects);
+            self.tracker.resume(*subscription, self.lives_now, &mut effects);
         }
         effects.sort_by_key(|effect| effect.sequence);
         for of_one in effects.chunk_by(|a, b| a.sequence == b.sequence) {
@@ -135,7 +159,7 @@ impl Sessions {
         }
         let before = self.current_body(object);
         let began = clock::now();
-        self.tracker.publish(new, self.rows.row(index), self.now, &mut self.effects);
+        self.tracker.publish(new, self.rows.row(index), self.lives_now, &mut self.effects);
         let took = clock::now().saturating_duration_since(began);
         // A durable subscription that knows it already has no standing that changes, and its end will be written.
         // A shard that has written that it dealt a finding out has written the finding, too.
@@ -172,14 +196,12 @@ impl Sessions {
 
     fn put_live(&mut self, published: &Arc<Published>, live: &Live, is_revoked: bool) {
         let Some(body) = self.ledger.body(&published.body, self.timeline.ages_ms()) else { return };
-        let left = live.expires.saturating_duration_since(clock::now());
-        let left_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
         let Live { object, id, sequence, .. } = live;
         let stored = StoredLive {
             object: Arc::clone(object),
             id: Arc::clone(id),
             sequence: *sequence,
-            expires_ms: self.unix_ms.saturating_add(left_ms),
+            expires_ms: unix_ms_of(self.moment(live.expires), self.now, self.unix_ms),
             is_revoked,
             body,
         };
@@ -216,11 +238,11 @@ impl Sessions {
             }
         }
         for live in ended.iter().filter_map(|published| published.live.as_ref()) {
-            self.tracker.revoke_object(&live.object, self.now, &mut self.effects);
+            self.tracker.revoke_object(&live.object, self.lives_now, &mut self.effects);
         }
         self.deal();
         for published in &ended {
-            self.log.end(&published.body, self.now);
+            self.log.end(&published.body, self.lives_now);
         }
         self.wake_readers();
         !ended.is_empty()

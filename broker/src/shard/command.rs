@@ -1,6 +1,7 @@
 //! Commands to a shard.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use matcher::engine::Footprint;
 use matcher::live::Fix;
@@ -174,6 +175,8 @@ pub(crate) enum Command {
     RoutesFound(RoutesFound),
     /// Streets of these areas have become slow.
     StreetsSlowed(Vec<AreaPlace>),
+    /// Everything has been read that the stream of events got up to a time.
+    ReadUntil(Instant),
     /// Nothing comes after this.
     Stop,
 }
@@ -209,6 +212,7 @@ impl Command {
             | Self::Query { .. }
             | Self::RoutesFound(_)
             | Self::StreetsSlowed(_)
+            | Self::ReadUntil(_)
             | Self::Stop => None,
         }
     }
@@ -258,6 +262,7 @@ impl Command {
             | Self::ListClients { .. }
             | Self::RoutesFound(_)
             | Self::StreetsSlowed(_)
+            | Self::ReadUntil(_)
             | Self::Stop) => return Some(other),
         }
         None

@@ -157,6 +157,7 @@ impl Shards {
         for client in restored.clients {
             dealt[index_of(&hash, &client.name, count)].push(client);
         }
+        let times = (restored.timeline, restored.seen_ms);
         let mut senders = Vec::new();
         let mut made = Vec::new();
         let mut loads = Vec::new();
@@ -171,7 +172,7 @@ impl Shards {
             let (next, had) = std::mem::take(&mut read[index]);
             sessions.begin_at(next, had);
             let clients = std::mem::take(&mut dealt[index]);
-            sessions.restore(clients, &restored.live, &restored.findings, restored.timeline);
+            sessions.restore(clients, &restored.live, &restored.findings, times);
             let load = Arc::new(Load::new(shared.metrics.started));
             let shard = Shard::new(
                 sessions,
@@ -529,6 +530,14 @@ impl Shards {
             reply,
         });
         answer.await.map_err(|_| ApiError::Stopping)?
+    }
+
+    /// Tells all that everything has been read that the stream of events got up to a time.
+    pub(crate) async fn tell_read_until(&self, at: Instant) {
+        for sender in self.senders.iter() {
+            // One that is closed has ended.
+            sender.send(Command::ReadUntil(at)).await;
+        }
     }
 
     /// Lets everything that is queued take effect, then ends the threads.

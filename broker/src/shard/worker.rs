@@ -447,6 +447,7 @@ impl Shard {
                 sessions.list_clients(after, limit, payer, reply);
             }
             Command::RoutesFound(found) => sessions.routes_found(found),
+            Command::ReadUntil(at) => sessions.has_read_until(at),
             Command::StreetsSlowed(places) => sessions.streets_slowed(&places),
             Command::Query { question, change, reply } => sessions.query(*question, change, reply),
             Command::Locate { client, to_itself, confinement, reply } => {

@@ -118,7 +118,7 @@ impl Broker {
         let engines = Engines::find(&config).map_err(|error| error.to_string())?;
         let shared = Shared::new(&config, engines.count());
         let features = FeatureReader::new(World::Planar, &config.limits, 1);
-        let restored = Restored::read(recovered, &config, &features, None, shared.metrics.started);
+        let restored = Restored::read(recovered, &config, &features, None);
         let restored = restored.map_err(|error| error.to_string())?;
         let faults = Arc::<Faults>::default();
         let disk = |shard| {

@@ -165,12 +165,8 @@ pub(super) fn live_events(
         let known =
             published.live.get(&*one.body.text).ok_or_else(|| format!("{one:?} was never published"))?;
         let Live { event, sequence, expires_ms } = known;
-        // One that is over when it is written is over from then on.
-        let is_late = *expires_ms < one.live.expires_ms && one.live.expires_ms <= now_ms;
-        let is_right = one.live.sequence == *sequence
-            && (one.live.expires_ms == *expires_ms || is_late)
-            && *one.live.id == *event.id;
-        if !is_right {
+        let is_right = (one.live.sequence, one.live.expires_ms) == (*sequence, *expires_ms);
+        if !is_right || *one.live.id != *event.id {
             return Err(format!("{one:?} was {known:?}"));
         }
         if one.live.is_revoked {
@@ -182,10 +178,6 @@ pub(super) fn live_events(
     }
     published.all_there(&live, now_ms)?;
     revoked.sort_by_key(|object| live[object].sequence);
-    for live in live.values_mut() {
-        // What is over since before counts from now.
-        live.expires_ms = live.expires_ms.max(now_ms);
-    }
     Ok((live, revoked))
 }
 
@@ -225,8 +217,7 @@ pub(super) fn taken_up(
     let stored = client.subscriptions.iter().filter(|(_, held)| held.is_stored);
     let mut subscriptions = BTreeMap::new();
     for (id, held) in stored {
-        let held =
-            held.taken_up(client.at, live, overtaken, now_ms).map_err(|what| format!("{id}: {what}"))?;
+        let held = held.taken_up(client.at, live, overtaken).map_err(|what| format!("{id}: {what}"))?;
         subscriptions.insert(id.clone(), held);
     }
     // The policy of what is kept is that of the subscriptions that there are now.
@@ -245,7 +236,6 @@ impl Held {
         client: Option<i64>,
         live: &BTreeMap<String, Live>,
         overtaken: &BTreeMap<String, Vec<Live>>,
-        now_ms: u64,
     ) -> Result<Self, String> {
         let mut held = Self::new(self.spec.clone(), None, true);
         if !self.spec.durable {
@@ -288,8 +278,7 @@ impl Held {
                 };
                 held.recalled.insert(object.clone(), last.clone());
             }
-            let waits = known.waits.map(|(until, cause)| (if until > now_ms { until } else { 0 }, cause));
-            held.known.insert(object.clone(), Known { waits, ..known.clone() });
+            held.known.insert(object.clone(), known.clone());
         }
         Ok(held)
     }

@@ -1,5 +1,6 @@
 //! Two brokers over three NATS servers: one is active, the other takes over when that one is killed, stopped or cut off.
 
+mod lives;
 mod partitions;
 mod power_loss;
 mod several_active;
