@@ -70,9 +70,10 @@ const [AWAY, SELECTED, DOUBTED, TAKEN] = [1, 2, 4, 8];
 /** A name that is farther away does not say where one is. */
 const NEAR_M = 6000;
 /** The least distance between marks in reach on the screen, and the most marks that are moved apart. */
-const APART_PX = 31;
+const APART_PX = 28;
 /** Names of the map leave marks free that far around. */
 const MARK_PX = 16;
+const OWN_PX = 46;
 const SPREAD = 80;
 /** How much the map shows across before the person has said where they are. */
 const FIRST_M = 2500;
@@ -118,6 +119,11 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
   const marker = ownMarker(phone, base);
   base.names.obstacles = () => {
     const found: Obstacle[] = [];
+    const here = phone.here.peek();
+    if (here !== undefined) {
+      const { x, y } = map.project(plane.toMap(here.place));
+      found.push({ x, y, radius: OWN_PX });
+    }
     for (const layer of [layers.events, layers.alarms]) layer.eachOnScreen((x, y) => void found.push({ x, y, radius: MARK_PX }));
     return found;
   };

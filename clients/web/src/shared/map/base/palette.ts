@@ -41,7 +41,7 @@ export interface Palette {
 }
 
 export const LIGHT: Palette = {
-  land: "#f5f4f1",
+  land: "#f2f1ed",
   water: "#b9d6ea",
   shore: "#86b0cf",
   green: "#dfeadb",
@@ -53,9 +53,9 @@ export const LIGHT: Palette = {
   border: "#b3bdc7",
   path: "#cfd5da",
   minor: "#ffffff",
-  minorCasing: "#ccd3d8",
+  minorCasing: "#c2cad0",
   major: "#ffffff",
-  majorCasing: "#aeb9c2",
+  majorCasing: "#a3afb9",
   motorway: "#fbe2a0",
   motorwayCasing: "#d0a95a",
   minorThin: "#c6cacd",
