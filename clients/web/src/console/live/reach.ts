@@ -14,7 +14,7 @@ const WAITING = 40;
 const KEPT = 50;
 
 /** Events whose clients are counted. */
-const COUNTED = 200;
+const COUNTED = 1000;
 
 /** An event that a client received. */
 export interface Received {

@@ -5,6 +5,7 @@ import { CircleCheck, Pause, Play, TriangleAlert } from "lucide";
 import { useEffect } from "preact/hooks";
 import type { DeliveredFeature } from "nearcast";
 
+import { findingOf } from "../../shared/finding.js";
 import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import type { Tab } from "../model.js";
@@ -16,9 +17,11 @@ import { clock, count, counted, duration, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES, type Latency } from "./figures.js";
 import { NoEvents } from "./empty.js";
+import type { FeedRow } from "./feed.js";
 import { useNear } from "./near.js";
 import { figureOf } from "./plot.js";
 import type { Rate } from "./rates.js";
+import type { Reach } from "./reach.js";
 
 const COUNTED: Readonly<Record<Rate, string>> = {
   events: "Events published",
@@ -220,8 +223,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
   // Rows stand still while somebody points at them or is among them. Where there are none, nobody is: a button that goes away leaves the
   // pointer that pressed it here.
   const held = useSignal(false);
-  const { awaited } = reach;
-  const whole = live.rows.value.filter(({ feature, came_ms }) => !awaited.value.has(feature.id) || Date.now() - came_ms > ASKED_MS);
+  const whole = wholeRows(live.rows.value, reach, live.flooded.value);
   const rows = useSignal(whole);
   // Another filter is a wish of theirs.
   const filtered = useSignal(console.filter.value);
@@ -325,6 +327,17 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
       </ol>
     </section>
   );
+}
+
+/** Rows whose numbers are there, and those that will not have one. Of a flood, which is a sample anyhow, these are left out between others. */
+function wholeRows(rows: readonly FeedRow[], { counts, awaited }: Reach, isFlood: boolean): readonly FeedRow[] {
+  const isKnown = ({ feature }: FeedRow): boolean => counts.value.has(feature.id);
+  const oldest = rows.map(isKnown).lastIndexOf(true);
+  return rows.filter((row, index) => {
+    if (isKnown(row)) return true;
+    if (awaited.value.has(row.feature.id)) return Date.now() - row.came_ms > ASKED_MS;
+    return !isFlood || index > oldest || findingOf(row.feature) !== undefined;
+  });
 }
 
 /** The quarter or city that an event happened near. */

@@ -1,7 +1,7 @@
 // The base map of the settings, drawn between the ground and the names: a document of lines, vector tiles, or tiles in one file.
 
 import type { Feature, FeatureCollection, Geometry } from "geojson";
-import type { Map as MapLibreMap } from "maplibre-gl";
+import type { FilterSpecification, Map as MapLibreMap } from "maplibre-gl";
 
 import { brokerUrl } from "../../pages.js";
 import { middleOf } from "../bounds.js";
@@ -139,11 +139,11 @@ function showTiles(
   const isWorld = east - west > 180;
   /** Those that are drawn. */
   let [named, named_ms]: [Named[], number] = [[], -Infinity];
+  const places = schema?.places;
   const namedNow = (): Named[] => {
     if (performance.now() - named_ms <= NAMED_MS) return named;
     named_ms = performance.now();
-    const drawn =
-      schema === undefined ? [] : map.querySourceFeatures(SOURCE, { sourceLayer: schema.places.layer, filter: ["has", "name"] });
+    const drawn = places === undefined ? [] : map.querySourceFeatures(SOURCE, { sourceLayer: places.layer, filter: inhabited(places) });
     named = drawn.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties }));
     return named;
   };
@@ -162,6 +162,11 @@ function showTiles(
       ).values(),
     ],
   };
+}
+
+/** Places that people live in, and neither countries nor islands. */
+function inhabited({ city, town, village, quarter }: Schema["places"]): FilterSpecification {
+  return ["all", ["has", "name"], ["any", city, town, village, quarter]] as FilterSpecification;
 }
 
 /** Close by, what the outline of the world says of a city without a sea is too coarse. */
