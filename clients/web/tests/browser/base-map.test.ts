@@ -228,11 +228,11 @@ test("a view close by has the names of the places that it lies between, and that
   const names = (of: string) => page.locator(`.place-names ${of}:not(.covered)`);
   // Both lie 3 km from the middle of a view of 2 km: each has its half.
   await at(20, 15);
-  await expect.poll(() => names(".area").allTextContents()).toHaveLength(2);
+  await expect.poll(() => names(".area").allTextContents(), { timeout: 30_000 }).toHaveLength(2);
   const left = async (name: string): Promise<number> => (await names(".area").getByText(name).boundingBox())?.x ?? NaN;
   expect(await left("Westend")).toBeLessThan(await left("Eastend"));
   await at(19.97, 15);
-  await expect.poll(() => names(".quarter").allTextContents()).toEqual(["Westend"]);
+  await expect.poll(() => names(".quarter").allTextContents(), { timeout: 30_000 }).toEqual(["Westend"]);
   expect(await names(".area").count()).toBe(0);
 });
 
