@@ -229,7 +229,8 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
   const filtered = useSignal(console.filter.value);
   const another = filtered.value !== console.filter.value;
   if (another) filtered.value = console.filter.value;
-  if (!held.value || another || rows.value.length === 0) rows.value = whole;
+  // Nor do rows come to a list that is stopped, whose numbers came later.
+  if (!(held.value || live.paused.value) || another || rows.value.length === 0) rows.value = whole;
   const now_ms = useSignal(Date.now());
   useEffect(() => {
     const tick = setInterval(() => (now_ms.value = Date.now()), 1000);
