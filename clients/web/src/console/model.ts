@@ -83,6 +83,7 @@ export class Console {
     groups: true,
     trails: true,
     flashes: true,
+    violations: true,
   });
   /** How marks are shown. */
   readonly marks = signal<Marks | "auto">("auto");

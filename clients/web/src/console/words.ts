@@ -15,15 +15,6 @@ export function counted(value: number, one: string, more = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : more}`;
 }
 
-const ordinals = new Intl.PluralRules("en", { type: "ordinal" });
-const ENDINGS: Readonly<Record<string, string>> = { one: "st", two: "nd", few: "rd" };
-
-/** `every 13th of `, where one of 13 is shown; nothing where all are. */
-export function everyWords(of: number): string {
-  const number = Math.round(of);
-  return number < 2 ? "" : `every ${count(number)}${ENDINGS[ordinals.select(number)] ?? "th"} of `;
-}
-
 /** `640 µs`, `2.1 ms`, `1.3 s`. */
 export function duration(seconds: number): string {
   if (seconds < 0.001) return `${whole.format(seconds * 1e6)} µs`;

@@ -35,16 +35,13 @@ export function groupTitle({ sort, entries }: Group): string {
   return `${entries.length} ${word}${/(s|x|z|ch|sh)$/i.test(word) ? "es" : "s"}`;
 }
 
-/** `5 hired, 3 free`: how many have which value of the first property whose values are few words. Empty where there is none. */
-export function groupWords({ entries }: Group): string {
+/** How many have which value of the first property whose values are few words, the most first, as `5 hired`. None where there is no such property. */
+export function groupShares({ entries }: Group): readonly (readonly [value: string, number: number])[] {
   for (const [name] of entries[0]?.pairs ?? []) {
     const values = entries.map(({ pairs }) => pairs.find(([each]) => each === name)?.[1] ?? "");
     const counts = [...groupBy(values, (value) => value)].map(([value, same]) => [value, same.length] as const);
     if (counts.length > VALUES || counts.some(([value]) => !/^\p{L}[\p{L} -]{0,19}$/u.test(value))) continue;
-    return counts
-      .sort(([, one], [, other]) => other - one)
-      .map(([value, number]) => `${number} ${value}`)
-      .join(", ");
+    return counts.sort(([, one], [, other]) => other - one);
   }
-  return "";
+  return [];
 }

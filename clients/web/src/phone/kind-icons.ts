@@ -26,7 +26,7 @@ export function kindIcons({ map }: BaseMap, layers: readonly Points[]): (marked:
   // The list says the same in words.
   holder.setAttribute("aria-hidden", "true");
   map.getCanvasContainer().append(holder);
-  const shown = new Map<string, { readonly element: HTMLElement; readonly layer: Points; readonly sign: Kind["icon"] | string }>();
+  const shown = new Map<string, { readonly element: HTMLElement; readonly layer: Points; readonly sign: string }>();
   const move = (): void => {
     holder.hidden = map.getZoom() < LEAST_ZOOM;
     if (holder.hidden) return;
@@ -48,10 +48,12 @@ export function kindIcons({ map }: BaseMap, layers: readonly Points[]): (marked:
     }
     for (const { key, kind, layer } of wanted.values()) {
       const before = shown.get(key);
-      const sign = kind.icon ?? kind.letter;
+      const sign = `${kind.icon === undefined ? kind.letter : kind.colour} ${kind.letter} ${kind.taken}`;
       if (before?.layer === layer && before.sign === sign) continue;
       before?.element.remove();
       const element = document.createElement("span");
+      // Its mark is an outline, so that the icon has the colour.
+      if (kind.taken) element.style.color = `var(--map-c${kind.colour})`;
       if (kind.icon === undefined) element.textContent = kind.letter;
       else render(h(Icon, { of: kind.icon, size: SIZE_PX }), element);
       holder.append(element);

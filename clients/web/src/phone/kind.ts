@@ -25,6 +25,8 @@ export interface Kind {
   readonly colour: number;
   readonly icon?: IconNode;
   readonly letter: string;
+  /** Somebody has it already, as a taxi that is hired: its sign is an outline. */
+  readonly taken: boolean;
 }
 
 /** The first match counts. Urgent kinds have warm colours. */
@@ -46,6 +48,8 @@ const KINDS: readonly (readonly [words: RegExp, icon: IconNode, colour: number])
 /** For words that are not known. None is green: that is the person's own place. */
 const COLOURS = [6, 7, 9, 10, 11, 12];
 
+const TAKEN = /^(hired|busy|occupied|taken|reserved|full|in use|unavailable)$/i;
+
 /** Names of properties that say what an event is of. */
 const TOLD = /^(type|category|kind|event)$/;
 
@@ -53,9 +57,15 @@ export function kindOf({ title, pairs }: Pick<Entry, "title" | "pairs">): Kind {
   const told = [title, ...pairs.filter(([name]) => TOLD.test(name)).map(([, value]) => value)].join(" ");
   const known = KINDS.find(([words]) => words.test(told));
   const letter = /[\p{L}\p{N}]/u.exec(title)?.[0].toUpperCase() ?? "?";
-  if (known !== undefined) return { icon: known[1], colour: known[2], letter };
+  const taken = isTaken({ pairs });
+  if (known !== undefined) return { icon: known[1], colour: known[2], letter, taken };
   // Titles that begin with the same word are of one colour.
   const [word = ""] = title.split(/\s/);
   const sum = Array.from(word.toLowerCase()).reduce((all, character) => (all * 31 + (character.codePointAt(0) ?? 0)) % 9973, 7);
-  return { colour: COLOURS[sum % COLOURS.length] ?? 6, letter };
+  return { colour: COLOURS[sum % COLOURS.length] ?? 6, letter, taken };
+}
+
+/** Whether a value of an event says that somebody has it. */
+export function isTaken({ pairs }: Pick<Entry, "pairs">): boolean {
+  return pairs.some(([, value]) => TAKEN.test(value));
 }

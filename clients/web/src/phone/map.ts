@@ -15,6 +15,7 @@ import {
 import { corridorWidth, type Corridor } from "../shared/map/corridor.js";
 import { CorridorLayer } from "../shared/map/corridor-layer.js";
 import { createMap, EMPTY, type BaseMap } from "../shared/map/map.js";
+import type { Obstacle } from "../shared/map/place-names.js";
 import { circleRing, DEGREE_M, type Place, type Plane } from "../shared/map/plane.js";
 import { Points } from "../shared/map/points.js";
 import type { PageSettings } from "../shared/pages.js";
@@ -53,6 +54,11 @@ const EVENT_LOOKS = [
   { colour: "--map-violation", shape: "triangle", size: 15 },
   { colour: "--map-violation", shape: "triangle", size: 38 },
   { colour: "--map-violation", shape: "triangle", size: 28 },
+  // The same of those that somebody has already, as a hired taxi.
+  { colour: "--map-object", shape: "ring", size: 20 },
+  { colour: "--map-object", shape: "ring", size: 10 },
+  { colour: "--map-object", shape: "ring", size: 30 },
+  { colour: "--map-object", shape: "ring", size: 22 },
 ] as const;
 const ALARM_LOOKS = [
   { colour: "--bad", shape: "diamond", size: 30 },
@@ -60,11 +66,14 @@ const ALARM_LOOKS = [
   { colour: "--bad", shape: "diamond", size: 38 },
   { colour: "--bad", shape: "diamond", size: 26 },
 ] as const;
-const [AWAY, SELECTED, DOUBTED] = [1, 2, 4];
+const [AWAY, SELECTED, DOUBTED, TAKEN] = [1, 2, 4, 8];
 /** A name that is farther away does not say where one is. */
-const NEAR_M = 4000;
+const NEAR_M = 6000;
 /** The least distance between marks in reach on the screen, and the most marks that are moved apart. */
-const APART_PX = 25;
+const APART_PX = 28;
+/** Names of the map leave marks free that far around. */
+const MARK_PX = 16;
+const OWN_PX = 46;
 const SPREAD = 80;
 /** How much the map shows across before the person has said where they are. */
 const FIRST_M = 2500;
@@ -108,6 +117,16 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     map.easeTo({ center: plane.toMap(place) });
   };
   const marker = ownMarker(phone, base);
+  base.names.obstacles = () => {
+    const found: Obstacle[] = [];
+    const here = phone.here.peek();
+    if (here !== undefined) {
+      const { x, y } = map.project(plane.toMap(here.place));
+      found.push({ x, y, radius: OWN_PX });
+    }
+    for (const layer of [layers.events, layers.alarms]) layer.eachOnScreen((x, y) => void found.push({ x, y, radius: MARK_PX }));
+    return found;
+  };
   const draw = drawing(layers, base, kindIcons(base, [layers.events, layers.alarms]));
   const nameHere = async (): Promise<void> => {
     const here = phone.here.peek();
@@ -383,16 +402,19 @@ function drawing(
     const apart = spreadOut(
       shown
         .filter(({ gone }) => gone === undefined)
-        .map(({ entry: { key, alarm }, at }) => ({ key, at, fixed: alarm || key === selected })),
+        .map(({ entry: { key, alarm }, at }) => ({ key, at, fixed: alarm || key === selected }))
+        // Nor do they lie on the own place.
+        .concat(reach.here === undefined ? [] : [{ key: "", at: plane.toMap(reach.here), fixed: true }]),
       zoom,
     );
     for (const { entry, gone, at } of shown) {
       const { key, alarm, doubts } = entry;
       const layer = alarm ? alarms : events;
       const doubted = !alarm && doubts !== undefined ? DOUBTED : 0;
-      const look = (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0) + doubted;
       // As in the list.
       const kind = kindOf(entry);
+      const meant = doubted > 0 ? doubted : kind.taken && !alarm ? TAKEN : 0;
+      const look = (gone === undefined ? 0 : AWAY) + (key === selected ? SELECTED : 0) + meant;
       layer.put(key, apart.get(key) ?? at, look, alarm || doubted > 0 ? {} : { colour: kind.colour });
       if (gone === undefined && doubted === 0) marked.push({ key, kind, layer });
       drawn.set(key, layer);

@@ -96,6 +96,8 @@ export class Phone {
   readonly selection = new Selection(() => this.inbox.value?.entries.value ?? []);
   readonly shell = new Shell();
   readonly push = new Push(this.shell.registration);
+  /** Somebody has looked whether there can be notifications. Before that the broker is not asked: one without them answers 404, which browsers log. */
+  readonly pushWanted = signal(false);
   #store: Store | undefined;
   /** Lets other tabs act. */
   #release: (() => void) | undefined;
@@ -157,6 +159,7 @@ export class Phone {
     effect(() => {
       const subscriber = this.subscriber.value;
       if (subscriber?.link.value.at !== "online" || subscriber === asked) return;
+      if (!this.pushWanted.value && !this.preferences.value.notify) return;
       asked = subscriber;
       void this.push.look(subscriber.identity, this.preferences.peek().notify);
     });

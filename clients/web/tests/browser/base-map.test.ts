@@ -207,6 +207,35 @@ test.each([
   expect(await page.locator(".maplibregl-ctrl-attrib").innerHTML()).not.toMatch(/script|onclick/);
 });
 
+test("a view close by has the names of the places that it lies between, and that of a place in sight where that is", async () => {
+  const place = (name: string, lon: number): Feature => feature({ type: "Point", coordinates: [lon, 27.01] }, { name });
+  const street: Geometry = {
+    type: "LineString",
+    coordinates: [
+      [19.96, 27.01],
+      [20.04, 27.01],
+    ],
+  };
+  const features = [feature(street, { traffic: 3 }), place("Westend", 19.97), place("Eastend", 20.03), place("Far away", 20.3)];
+  const city = Buffer.from(JSON.stringify({ type: "FeatureCollection", features }));
+  const page = await open(withFile("city.geojson", city));
+  const at = async (lon: number, zoom: number): Promise<void> => {
+    const address = new URL(page.url());
+    address.searchParams.set("at", `${lon},27.01,${zoom}`);
+    await page.goto(address.href);
+    await connected(page);
+  };
+  const names = (of: string) => page.locator(`.place-names ${of}:not(.covered)`);
+  // Both lie 3 km from the middle of a view of 2 km: each has its half.
+  await at(20, 15);
+  await expect.poll(() => names(".area").allTextContents(), { timeout: 30_000 }).toHaveLength(2);
+  const left = async (name: string): Promise<number> => (await names(".area").getByText(name).boundingBox())?.x ?? NaN;
+  expect(await left("Westend")).toBeLessThan(await left("Eastend"));
+  await at(19.97, 15);
+  await expect.poll(() => names(".quarter").allTextContents(), { timeout: 30_000 }).toEqual(["Westend"]);
+  expect(await names(".area").count()).toBe(0);
+});
+
 test("pictures in one file are drawn", async () => {
   // One red pixel.
   const png = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC", "base64");

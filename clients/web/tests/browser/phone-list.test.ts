@@ -141,7 +141,7 @@ test("many objects of a sort are one line that opens, below what happens", async
     properties: { taxi_id: id, status: id === 1 ? "free" : "hired" },
   });
   await publish(served.broker, [taxi(2), taxi(1), taxi(3), taxi(4), feature("Market", [here[0] + 0.008, here[1]])]);
-  const group = page.getByRole("button", { name: /4 taxis.*nearest 7\d m east.*Taxi 1.*3 hired, 1 free/ });
+  const group = page.getByRole("button", { name: /4 taxis.*nearest 7\d m east.*Taxi 1.*3 hired.*1 free/ });
   await group.waitFor();
   expect(await phone.titles()).toEqual(["Market"]);
   await group.click();

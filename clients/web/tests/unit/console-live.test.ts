@@ -9,7 +9,7 @@ import { bucketsOf, spread } from "../../src/console/live/histogram.js";
 import { attributeOf, Objects } from "../../src/console/live/objects.js";
 import { pointsOfHistory } from "../../src/console/live/history.js";
 import { HISTORY, Rates, Timeline, type Stats } from "../../src/console/live/rates.js";
-import { count, duration, metres, span, everyWords } from "../../src/console/words.js";
+import { count, duration, metres, span } from "../../src/console/words.js";
 
 function feature(id: string, members: Partial<DeliveredFeature> = {}): DeliveredFeature {
   return {
@@ -255,17 +255,6 @@ test("a histogram is of what came between two looks, also after the broker began
     [Infinity, 2],
   ];
   expect(spread(anew, before)?.count).toBe(2);
-});
-
-test("of a flood it is said how many are listed", () => {
-  expect([1, 2, 3, 13, 21, 1200].map(everyWords)).toEqual([
-    "",
-    "every 2nd of ",
-    "every 3rd of ",
-    "every 13th of ",
-    "every 21st of ",
-    "every 1,200th of ",
-  ]);
 });
 
 test("a client does not keep up if it did not at two looks in a row", () => {

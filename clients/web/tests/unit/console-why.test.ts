@@ -104,44 +104,66 @@ test.each([
     following(320),
     "true",
     [speed(96, "true")],
-    "Client ann receives it: it is 320 m away, within the 500 m around the client, and speed_kmh >= 80 holds.",
+    "Client ann would receive it: it is 320 m away, within the 500 m around the client, and speed_kmh >= 80 holds.",
   ],
   [
     false,
     following(1561),
     "true",
     [],
-    "Client ann does not receive it: it is 1.6 km away, 1.1 km too far for the 500 m around the client.",
+    "Client ann would not receive it: it is 1.6 km away, 1.1 km too far for the 500 m around the client.",
   ],
   [
     false,
     following(320),
     "false",
     [speed(16, "false")],
-    "Client ann does not receive it: it is 320 m away, within the 500 m around the client, but its speed is 16 km/h, and speed_kmh >= 80 is asked for.",
+    "Client ann would not receive it: it is 320 m away, within the 500 m around the client, but its speed is 16 km/h, and speed_kmh >= 80 is asked for.",
   ],
   [
     false,
     { form: "everywhere", holds: true, metres_outside: 0 },
     "unknown",
     [speed(null, "unknown")],
-    "Client ann does not receive it: any place will do, but it has no speed_kmh, and speed_kmh >= 80 is asked for.",
+    "Client ann would not receive it: any place will do, but it has no speed_kmh, and speed_kmh >= 80 is asked for.",
   ],
-  [true, { form: "everywhere", holds: true, metres_outside: 0 }, "true", [], "Client ann receives it: any place and any content will do."],
+  [
+    true,
+    { form: "everywhere", holds: true, metres_outside: 0 },
+    "true",
+    [],
+    "Client ann would receive it: any place and any content will do.",
+  ],
   [
     true,
     { form: "polygon", holds: true, metres_outside: 0 },
     "true",
     [],
-    "Client ann receives it: it is inside the polygon, and any content will do.",
+    "Client ann would receive it: it is inside the polygon, and any content will do.",
   ],
 ] as const)("an answer is one sentence: %s %j", (matched, area, truth, constraints, said) => {
   const explanation = { matched, why: "", filters: [{ matched, area, condition: { truth, constraints } }] } as unknown as Explanation;
   expect(sentence(explanation, "ann")).toBe(said);
 });
 
+test("an answer says what became of the event, apart from what holds now", () => {
+  const said = (matched: boolean, fate?: "delivered" | "not delivered"): string => {
+    const area = { form: "everywhere", holds: true, metres_outside: 0 };
+    const constraints = matched ? [] : [speed(16, "false")];
+    const filters = [{ matched, area, condition: { truth: String(matched), constraints } }];
+    return sentence({ matched, why: "", filters } as unknown as Explanation, "ann", fate).split(":")[0] ?? "";
+  };
+  expect([said(true, "delivered"), said(false, "delivered"), said(true, "not delivered"), said(false, "not delivered")]).toEqual([
+    "Delivered to client ann",
+    "Delivered to client ann, which would not receive it now",
+    "Not delivered to client ann, which would receive it now",
+    "Not delivered to client ann",
+  ]);
+  expect([said(true), said(false)]).toEqual(["Client ann would receive it", "Client ann would not receive it"]);
+});
+
 test("the broker's words say why an event is kept away that the filters take", () => {
   const filters = [{ matched: true, area: { form: "everywhere", holds: true }, condition: { truth: "true", constraints: [] } }];
   const explanation = { matched: false, why: "the event reaches 100 m", filters } as unknown as Explanation;
-  expect(sentence(explanation, "ann")).toBe("Client ann does not receive it: the event reaches 100 m.");
+  expect(sentence(explanation, "ann")).toBe("Client ann would not receive it: the event reaches 100 m.");
 });

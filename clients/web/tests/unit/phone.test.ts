@@ -4,7 +4,7 @@ import { describe, expect, test, vi } from "vitest";
 import { Announcer } from "../../src/phone/announcer.js";
 import { Entries, ENTRIES_MAX, held, ordered, type Order } from "../../src/phone/entries.js";
 import { afterTransition, doubted, entryOf, pressing, status, type Entry, type Reach } from "../../src/phone/entry.js";
-import { grouped, groupTitle, groupWords } from "../../src/phone/groups.js";
+import { grouped, groupShares, groupTitle } from "../../src/phone/groups.js";
 import { Inbox } from "../../src/phone/inbox.js";
 import { EVERYTHING, isEverything, offered, subscriptionOf, toggled, type Choice } from "../../src/phone/interests.js";
 import { radiusAt, RADIUS_MAX_M, RADIUS_MIN_M, stepOf, STEPS } from "../../src/phone/radius.js";
@@ -469,7 +469,15 @@ test("more than three objects of a sort are one line, and what happens has its o
   const [fourth, alarm] = [taxi(4, "free"), taxi(5, "free", { priority: "alarm" })];
   const { alone, groups } = grouped([...taxis, fire, alarm, fourth]);
   expect(alone).toEqual([fire, alarm]);
-  expect(groups.map((group) => [groupTitle(group), groupWords(group)])).toEqual([["4 taxis", "3 free, 1 hired"]]);
+  expect(groups.map((group) => [groupTitle(group), groupShares(group)])).toEqual([
+    [
+      "4 taxis",
+      [
+        ["free", 3],
+        ["hired", 1],
+      ],
+    ],
+  ]);
   expect(["Bus", "Box", "GPS unit"].map((sort) => groupTitle({ sort, entries: taxis }))).toEqual(["3 buses", "3 boxes", "3 GPS units"]);
 });
 

@@ -6,7 +6,7 @@ import type { DeliveredFeature } from "nearcast";
 const LENGTH = 100;
 /** Events between two looks up to which all are listed; of more, the newest few are. */
 const ALL = 10;
-export const OF_A_FLOOD = 2;
+const OF_A_FLOOD = 2;
 
 export interface FeedRow {
   readonly feature: DeliveredFeature;

@@ -27,7 +27,7 @@ export interface Shown {
 }
 
 /** Counters are looked at so often. */
-export const LOOK_MS = 500;
+const LOOK_MS = 500;
 /** Of so many events a second the attributes are learnt. */
 const LEARNT = 50;
 /** Events that another filter finds at once. */

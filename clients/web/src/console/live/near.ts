@@ -7,7 +7,7 @@ import type { Place } from "../../shared/map/plane.js";
 import { useConsole } from "../context.js";
 
 /** A name that is farther away does not say where something is. */
-const NEAR_M = 4000;
+const NEAR_M = 6000;
 
 /** The quarter or the city whose name is nearest to a place; absent where none is near, and until the map is there. */
 export function useNear([x, y]: Place): string | undefined {

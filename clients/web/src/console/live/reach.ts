@@ -14,7 +14,7 @@ const WAITING = 40;
 const KEPT = 50;
 
 /** Events whose clients are counted. */
-const COUNTED = 200;
+const COUNTED = 1000;
 
 /** An event that a client received. */
 export interface Received {
@@ -34,6 +34,7 @@ interface Offered {
   readonly due_ms: number;
   /** Its number among all that came. */
   readonly number: number;
+  readonly isListed: boolean;
 }
 
 export class Reach {
@@ -41,10 +42,14 @@ export class Reach {
   readonly received = signal<readonly Received[]>([]);
   /** How many clients each of the last listed events has reached, by its id. */
   readonly counts = signal<ReadonlyMap<string | number, number>>(new Map());
+  /** Listed events that the broker is asked about, whose numbers are not there yet. */
+  readonly awaited = signal<ReadonlySet<string | number>>(new Set());
   /** Events that may have reached it and were not asked about, as too many came. */
   readonly skipped = signal(0);
   readonly #access: Access;
   #waiting: Offered[] = [];
+  /** Questions that are on their way. */
+  readonly #asked = new Set<Offered>();
   #came = 0;
   #again_ms = 0;
   #watched: string | undefined;
@@ -70,7 +75,15 @@ export class Reach {
     this.#watched = client;
     this.received.value = [];
     this.skipped.value = 0;
-    this.#waiting = [];
+    this.#wait([]);
+  }
+
+  /** What waits from now on. */
+  #wait(waiting: Offered[]): void {
+    this.#waiting = waiting;
+    const listed = [...waiting, ...this.#asked].flatMap(({ feature, isListed }) => (isListed ? feature.id : []));
+    const before = this.awaited.peek();
+    if (listed.length !== before.size || listed.some((id) => !before.has(id))) this.awaited.value = new Set(listed);
   }
 
   /** The client that is watched. */
@@ -83,27 +96,39 @@ export class Reach {
     if (!isListed) this.#came += 1;
     // What a busy broker sent while the page was made is old by now.
     if (this.#came > FORGOTTEN / 2 && performance.now() < Math.max(SETTLED_MS, this.#again_ms)) return;
-    if (document.hidden || this.#waiting.some((offered) => offered.feature.id === feature.id)) return;
+    if (isListed && this.counts.peek().has(feature.id)) return;
+    if (document.hidden || (this.#refused !== undefined && this.#refused.token === this.#access.token.peek())) return;
+    const known = this.#waiting.find((offered) => offered.feature.id === feature.id);
+    if (known !== undefined) {
+      if (isListed) this.#wait(this.#waiting.map((offered) => (offered === known ? { ...known, isListed } : offered)));
+      return;
+    }
     // Where nobody is watched some that are shown will do.
     const isIdle = this.#watched === undefined;
     if (!isListed && ((isIdle && this.#waiting.length >= ASKED_PER_S) || !this.#wanted(feature))) return;
-    if (this.#waiting.length >= (isIdle ? 2 * ASKED_PER_S : WAITING)) {
-      this.#waiting.shift();
+    const waiting = [...this.#waiting];
+    if (waiting.length >= (isIdle ? 2 * ASKED_PER_S : WAITING)) {
+      // The list waits for its numbers: what is not listed goes first.
+      const unlisted = isIdle ? waiting.findIndex((offered) => !offered.isListed) : 0;
+      waiting.splice(Math.max(0, unlisted), 1);
       if (!isIdle) this.skipped.value += 1;
     }
-    this.#waiting.push({ feature, due_ms: performance.now() + LATER_MS, number: this.#came });
+    this.#wait([...waiting, { feature, due_ms: performance.now() + LATER_MS, number: this.#came, isListed }]);
   }
 
   async #ask(): Promise<void> {
     const token = this.#access.token.peek();
-    while (this.#came - (this.#waiting[0]?.number ?? Infinity) > FORGOTTEN) {
-      this.#waiting.shift();
-      if (this.#watched !== undefined) this.skipped.value += 1;
+    const fresh = this.#waiting.filter(({ number }) => this.#came - number <= FORGOTTEN);
+    if (this.#watched !== undefined) this.skipped.value += this.#waiting.length - fresh.length;
+    const isDue = ({ due_ms }: Offered): boolean => due_ms <= performance.now();
+    const isIdle = this.#watched === undefined;
+    const next = (isIdle ? fresh.find((offered) => offered.isListed && isDue(offered)) : undefined) ?? fresh.find(isDue);
+    if (next === undefined || !this.#access.usable.peek()) {
+      if (fresh.length < this.#waiting.length) this.#wait(fresh);
+      return;
     }
-    const [next] = this.#waiting;
-    if (next === undefined || next.due_ms > performance.now() || !this.#access.usable.peek()) return;
-    this.#waiting.shift();
-    if (this.#refused !== undefined && this.#refused.token === token) return;
+    this.#asked.add(next);
+    this.#wait(fresh.filter((offered) => offered !== next));
     const { feature } = next;
     try {
       const path = `v1/events/${encodeURIComponent(feature.id)}/deliveries`;
@@ -117,7 +142,10 @@ export class Reach {
       if (mine !== undefined) this.received.value = [{ feature, subscriptions: mine.subscriptions }, ...this.received.value].slice(0, KEPT);
     } catch (error) {
       // A token that does not permit it will not permit it the next time either.
-      if (statusOf(error) === 403) this.#refused = { token };
+      if (statusOf(error) === 403) {
+        this.#refused = { token };
+        this.#waiting = [];
+      }
       // The page is behind, so that the broker has forgotten what it would ask about next.
       if (statusOf(error) === 404) {
         this.#again_ms = performance.now() + BEHIND_MS;
@@ -125,5 +153,7 @@ export class Reach {
         this.#waiting = [];
       }
     }
+    this.#asked.delete(next);
+    this.#wait(this.#waiting);
   }
 }

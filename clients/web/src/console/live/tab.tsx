@@ -5,6 +5,7 @@ import { CircleCheck, Pause, Play, TriangleAlert } from "lucide";
 import { useEffect } from "preact/hooks";
 import type { DeliveredFeature } from "nearcast";
 
+import { findingOf } from "../../shared/finding.js";
 import { Icon } from "../../shared/icon.js";
 import { useConsole } from "../context.js";
 import type { Tab } from "../model.js";
@@ -12,15 +13,15 @@ import { EventName, EventSummary } from "../why/name.js";
 import { placeOf } from "../place.js";
 import { holding } from "../rows.js";
 import { isNarrow } from "../sheet.js";
-import { clock, count, counted, duration, everyWords, moment, span } from "../words.js";
+import { clock, count, counted, duration, moment, span } from "../words.js";
 import { Chart } from "./chart.js";
 import { LATENCIES, RANGES, type Latency } from "./figures.js";
 import { NoEvents } from "./empty.js";
-import { OF_A_FLOOD } from "./feed.js";
-import { LOOK_MS } from "./live.js";
+import type { FeedRow } from "./feed.js";
 import { useNear } from "./near.js";
 import { figureOf } from "./plot.js";
 import type { Rate } from "./rates.js";
+import type { Reach } from "./reach.js";
 
 const COUNTED: Readonly<Record<Rate, string>> = {
   events: "Events published",
@@ -39,10 +40,8 @@ const MEASURED: Readonly<Record<Latency, readonly [name: string, says: string]>>
   write: ["written", "From publish until the oldest event of a write to a client is written; each write counts once"],
 };
 
-/** Of more events than a person reads the list shows so many. */
-const LISTED_PER_S = (OF_A_FLOOD * 1000) / LOOK_MS;
-/** The broker has been asked by then whom an event has reached, if it is asked. */
-const ASKED_MS = 5000;
+/** A row waits so long for the number of clients that its event has reached, so that it stands there whole. */
+const ASKED_MS = 4000;
 
 /** How many seconds a point of a chart of so many is of. */
 const stepOf = (range_s: number): number => (RANGES.find(([range]) => range === range_s) ?? RANGES[0])[2];
@@ -215,7 +214,7 @@ function FiguresPart() {
 
 function Feed({ isNew }: { readonly isNew: boolean }) {
   const console = useConsole();
-  const { live, access, figures } = console;
+  const { live, access, figures, reach } = console;
   // The chart's own number; without the scope for it, what the page has counted.
   const rates = figures.shown.value?.rates;
   const rate =
@@ -224,12 +223,14 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
   // Rows stand still while somebody points at them or is among them. Where there are none, nobody is: a button that goes away leaves the
   // pointer that pressed it here.
   const held = useSignal(false);
-  const rows = useSignal(live.rows.value);
+  const whole = wholeRows(live.rows.value, reach, live.flooded.value);
+  const rows = useSignal(whole);
   // Another filter is a wish of theirs.
   const filtered = useSignal(console.filter.value);
   const another = filtered.value !== console.filter.value;
   if (another) filtered.value = console.filter.value;
-  if (!held.value || another || rows.value.length === 0) rows.value = live.rows.value;
+  // Nor do rows come to a list that is stopped, whose numbers came later.
+  if (!(held.value || live.paused.value) || another || rows.value.length === 0) rows.value = whole;
   const now_ms = useSignal(Date.now());
   useEffect(() => {
     const tick = setInterval(() => (now_ms.value = Date.now()), 1000);
@@ -245,7 +246,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
     <section class="feed" aria-labelledby="feed">
       <div class="title">
         <h2 id="feed">Newest events</h2>
-        <span class="quiet numbers">{live.flooded.value ? `${everyWords(rate / LISTED_PER_S)}${count(rate)}/s` : "all of them"}</span>
+        <span class="quiet numbers">{live.flooded.value ? `sample, ${count(rate)}/s` : "all of them"}</span>
       </div>
       {live.missed.value > 0 && <p class="warn missed numbers">{counted(live.missed.value, "event was", "events were")} not shown here.</p>}
       {access.borrowed.value && !live.wanted.value && (
@@ -299,7 +300,7 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
       )}
       <ol class="rows" {...holding((holds) => (held.value = holds))}>
         {/* Rows stay where they are and say something else, so that nothing moves under who reads. */}
-        {rows.value.map(({ feature, matched, came_ms }, place) => (
+        {rows.value.map(({ feature, matched }, place) => (
           <li key={place}>
             <button
               type="button"
@@ -320,13 +321,24 @@ function Feed({ isNew }: { readonly isNew: boolean }) {
               <time class="numbers quiet" dateTime={feature.time}>
                 {clock(feature.time)}
               </time>
-              <Reached id={feature.id} isOld={now_ms.value - came_ms > ASKED_MS} />
+              <Reached id={feature.id} />
             </button>
           </li>
         ))}
       </ol>
     </section>
   );
+}
+
+/** Rows whose numbers are there, and those that will not have one. Of a flood, which is a sample anyhow, these are left out between others. */
+function wholeRows(rows: readonly FeedRow[], { counts, awaited }: Reach, isFlood: boolean): readonly FeedRow[] {
+  const isKnown = ({ feature }: FeedRow): boolean => counts.value.has(feature.id);
+  const oldest = rows.map(isKnown).lastIndexOf(true);
+  return rows.filter((row, index) => {
+    if (isKnown(row)) return true;
+    if (awaited.value.has(row.feature.id)) return Date.now() - row.came_ms > ASKED_MS;
+    return !isFlood || index > oldest || findingOf(row.feature) !== undefined;
+  });
 }
 
 /** The quarter or city that an event happened near. */
@@ -336,16 +348,18 @@ function Near({ feature }: { readonly feature: DeliveredFeature }) {
 }
 
 /** How many clients an event has reached, of those that the broker was asked about. */
-function Reached({ id, isOld }: { readonly id: string | number; readonly isOld: boolean }) {
-  const clients = useConsole().reach.counts.value.get(id);
+function Reached({ id }: { readonly id: string | number }) {
+  const { counts, awaited } = useConsole().reach;
+  const clients = counts.value.get(id);
+  const isAsked = awaited.value.has(id);
   return (
     <span class="reached numbers">
       <span class="visually-hidden">reached </span>
       {clients !== undefined ? (
         <span title={clients === 0 ? "It reached nobody" : `It reached ${counted(clients, "client")}`}>{count(clients)}</span>
       ) : (
-        <span class={isOld ? "quiet" : "asked"} title={isOld ? "The broker was not asked about this one" : "The broker is asked"}>
-          {isOld ? "–" : <span class="visually-hidden">not known yet</span>}
+        <span class="quiet" title={isAsked ? "The broker is asked" : "The broker was not asked about this one"}>
+          {isAsked ? "…" : "–"}
         </span>
       )}
     </span>

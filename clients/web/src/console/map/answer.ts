@@ -12,7 +12,7 @@ import { paddingOf } from "./padding.js";
 const HOLDS: ExpressionSpecification = ["boolean", ["get", "holds"], false];
 /** Of the map's shorter side, around what is drawn. */
 const PADDING = 0.18;
-/** How much is left of areas that an answer is not about, and of those that stand behind its pins. */
+/** How much is left of areas that a finding is not about; of those that an answer is not about nothing is. */
 const BACK = 0.06;
 /** An answer is not shown closer than that: what lies around it says where it is. */
 const CLOSEST = 16;
@@ -104,9 +104,9 @@ export class AnswerLayer {
     this.#corridors.show(drawing?.features ?? []);
     // What the answer is not about stands back.
     const pins = drawing?.pins ?? [];
-    const others = drawing === undefined ? 1 : BACK;
+    const others = drawing === undefined ? 1 : pins.length > 0 ? 0 : BACK;
     map.setPaintProperty("areas-fill", "fill-opacity", others);
-    map.setPaintProperty("areas-line", "line-opacity", others);
+    for (const line of ["areas-line", "areas-middle"]) map.setPaintProperty(line, "line-opacity", others);
     map.setPaintProperty("shade", "circle-opacity", others);
     this.#base.setData("why", drawing === undefined ? EMPTY : { type: "FeatureCollection", features: [...drawing.features] });
     if (drawing === undefined) return;

@@ -9,14 +9,15 @@ import { cleared } from "../../shared/map/pen.js";
 
 /** Pixels of the world's width at zoom 0. */
 const WORLD_PX = 512;
-/** From far away hardly seen: circles are not to stand out before the streets below them. */
-const OUTLINE = { width: 1.25, opacity: { city: 0.08, street: 0.6 } };
-/** From here on a street has room for an outline. */
-const STREET_ZOOM = 13;
-const TINT = { city: 0.07, street: 0.1 };
+/** From far away there is none, and hardly a tint: a disc around each mark would be taken for a part of it. */
+const OUTLINE = { width: 1.25, opacity: 0.6 };
+const TINT = { city: 0.025, street: 0.1 };
+/** In between the one becomes the other. */
+const CITY_ZOOM = 11.5;
+const STREET_ZOOM = 13.5;
 /** Narrower discs have no outline, which would be one more mark, and a deeper tint. */
 const LEAST_PX = 5;
-const FAR_TINT = 0.28;
+const FAR_TINT = 0.08;
 
 export class Coverage {
   readonly #base: BaseMap;
@@ -94,18 +95,18 @@ export class Coverage {
     pen.scale(scale, scale);
     pen.strokeStyle = pen.fillStyle = getComputedStyle(document.documentElement).getPropertyValue("--map-area");
     // Half of each ring lies within a disc, and is taken away: what is left is the outline of all.
-    const level = this.#drawn.zoom < STREET_ZOOM ? "city" : "street";
+    const street = Math.min(1, Math.max(0, (this.#drawn.zoom - CITY_ZOOM) / (STREET_ZOOM - CITY_ZOOM)));
     const isFar = this.#radius * scale < LEAST_PX;
-    if (!isFar) {
+    if (!isFar && street > 0) {
       pen.lineWidth = (2 * OUTLINE.width) / scale;
-      pen.globalAlpha = OUTLINE.opacity[level];
+      pen.globalAlpha = OUTLINE.opacity * street;
       pen.stroke(path);
       pen.globalAlpha = 1;
       pen.globalCompositeOperation = "destination-out";
       pen.fill(path);
       pen.globalCompositeOperation = "source-over";
     }
-    pen.globalAlpha = isFar ? FAR_TINT : TINT[level];
+    pen.globalAlpha = isFar ? FAR_TINT : TINT.city + (TINT.street - TINT.city) * street;
     pen.fill(path);
     pen.restore();
   }

@@ -71,6 +71,7 @@ const LAYERS: readonly (readonly [Layer, string])[] = [
   ["areas", "Areas"],
   ["groups", "Groups"],
   ["flashes", "Deliveries"],
+  ["violations", "Violations"],
 ];
 const MOTIONS: readonly (readonly [Layer, string])[] = [["trails", "Trails"]];
 /** What else is seen on the map. */
@@ -111,7 +112,10 @@ function Switches() {
   const { live, clients, draft, settings, groups, view } = console;
   const definitions = groups.list.value ?? [];
   const merged = clients.merged.value;
-  const [placed, listed] = [clients.places.value + merged, console.figures.shown.value?.stats.clients ?? clients.list.value.length];
+  const [placed, known] = [
+    clients.places.value + merged,
+    Math.max(console.figures.shown.value?.stats.clients ?? 0, clients.list.value.length),
+  ];
   const attribute = live.objects.attribute;
   const kind = attribute === undefined ? "object" : objectKind(attribute).toLowerCase();
   const marked = live.violations.marked.value;
@@ -123,51 +127,41 @@ function Switches() {
     clients: placed,
     areas: clients.areas.value,
     groups: standing,
+    violations: found,
   };
   /** What a count is of, where that is not all. */
   const notes: Readonly<Partial<Record<Layer, string>>> = {
     ...(attribute !== undefined && { events: `newest of each ${kind}` }),
     flashes: "a ring around who just got one",
-    ...(placed > 0 && {
-      clients: [
-        ...(merged > 0 ? [`${merged === placed ? "all" : count(merged)} drawn as ${kind}s`] : []),
-        ...(listed > placed ? [`${count(listed - placed)} without position`] : []),
-      ].join(", "),
-    }),
+    violations: `in the last minute${marked > 0 && found !== marked ? `, by ${counted(marked, kind)}` : ""}`,
+    clients: [
+      `${count(placed)} of ${count(known)} placed`,
+      ...(known > placed ? [`${count(known - placed)} without position`] : []),
+      ...(merged > 0 ? [`${merged === placed ? "all" : count(merged)} drawn as ${kind}s`] : []),
+    ].join(", "),
     ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}, zoom in for more` }),
   };
-  const foundWords = `in the last minute${marked > 0 && found !== marked ? `, by ${counted(marked, kind)}` : ""}`;
   return (
     <>
       <fieldset>
         <legend class="visually-hidden">What the map shows</legend>
-        {LAYERS.filter(([layer]) => layer !== "groups" || definitions.length > 0).map(([layer, label]) => (
-          <LayerSwitch
-            key={layer}
-            layer={layer}
-            label={label}
-            count={counts[layer]}
-            note={notes[layer]}
-            // Clients that are all drawn as objects have no mark of their own.
-            absent={layer === "clients" && merged > 0 && merged === placed}
-          />
-        ))}
+        {LAYERS.filter(([layer]) => (layer !== "groups" || definitions.length > 0) && (layer !== "violations" || found > 0)).map(
+          ([layer, label]) => (
+            <LayerSwitch
+              key={layer}
+              layer={layer}
+              label={label}
+              count={counts[layer]}
+              note={notes[layer]}
+              // Clients that are all drawn as objects have no mark of their own.
+              isFaint={layer === "clients" && merged > 0 && merged === placed}
+            />
+          ),
+        )}
       </fieldset>
       {draft.trial.value.state === "running" && (
         <p class="marked">
           <span class="sample match" aria-hidden="true" /> Matches of the draft
-        </p>
-      )}
-      {found > 0 && (
-        <p class="marked" title={foundWords}>
-          <span class="sample violations" aria-hidden="true" />
-          <button type="button" class="link" onClick={() => console.go("checks")}>
-            Violations
-          </button>
-          <output class="numbers quiet" data-violations={found}>
-            {count(found)}
-          </output>
-          <span class="visually-hidden">{foundWords}</span>
         </p>
       )}
       {console.lines.value >= LINES && <p class="quiet">{count(LINES)} lines of groups are drawn at most.</p>}
@@ -203,7 +197,7 @@ function LayerSwitch({
   label,
   count: number,
   note = "",
-  absent = false,
+  isFaint = false,
 }: {
   readonly layer: Layer;
   readonly label: string;
@@ -211,7 +205,7 @@ function LayerSwitch({
   /** What the count is of. */
   readonly note?: string | undefined;
   /** Nothing on the map has its sign now. */
-  readonly absent?: boolean;
+  readonly isFaint?: boolean;
 }) {
   const { layers, scale } = useConsole();
   const [one, other] = layer === "events" ? (scale.value?.legend ?? []) : [];
@@ -224,10 +218,10 @@ function LayerSwitch({
         checked={layers.value[layer]}
         onChange={({ currentTarget }) => (layers.value = { ...layers.value, [layer]: currentTarget.checked })}
       />
-      <span class={`sample ${layer}${absent ? " absent" : ""}`} aria-hidden="true" style={style} />
+      <span class={`sample ${layer}${isFaint ? " faint" : ""}`} aria-hidden="true" style={style} />
       <span>{label}</span>
       {number !== undefined && (
-        <output class="numbers quiet" data-layer={layer}>
+        <output class="numbers quiet" data-layer={layer} data-violations={layer === "violations" ? number : undefined}>
           {count(number)}
         </output>
       )}
@@ -319,7 +313,8 @@ function RingKey() {
 
 /** What an answer's drawing means, part by part; of a finding its words say that. */
 function SceneKey() {
-  const drawing = useConsole().view.value?.answer.shown.value;
+  const { view, layers, clients } = useConsole();
+  const drawing = view.value?.answer.shown.value;
   if (drawing?.pins === undefined) return null;
   const has = (name: string, value?: string): boolean =>
     drawing.features.some(({ properties }) => properties?.[name] !== undefined && (value === undefined || properties[name] === value));
@@ -328,6 +323,8 @@ function SceneKey() {
     [area?.properties?.["holds"] === true ? "area good" : "area", "area of the subscription", area !== undefined],
     ["whole", "within reach", has("way", "whole")],
     ["gap", "too far", has("way", "gap")],
+    ["events", "other events", layers.value.events],
+    ["clients", "other clients", layers.value.clients && clients.places.value > 0],
   ];
   const shown = keys.filter(([, , isShown]) => isShown);
   if (shown.length === 0) return null;
@@ -335,7 +332,7 @@ function SceneKey() {
     <ul class="scene-key" aria-label="What is drawn">
       {shown.map(([sign, words]) => (
         <li key={sign}>
-          <span class={`sample key-${sign}`} aria-hidden="true" /> {words}
+          <span class={`sample key-${sign} ${sign}`} aria-hidden="true" /> {words}
         </li>
       ))}
     </ul>

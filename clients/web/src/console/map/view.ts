@@ -7,6 +7,7 @@ import type { ExpressionSpecification, MapMouseEvent } from "maplibre-gl";
 import { middleOf } from "../../shared/map/bounds.js";
 import { CorridorLayer } from "../../shared/map/corridor-layer.js";
 import { createMap, EMPTY, type BaseMap } from "../../shared/map/map.js";
+import type { Obstacle } from "../../shared/map/place-names.js";
 import type { Place } from "../../shared/map/plane.js";
 import { Points, type PointLook } from "../../shared/map/points.js";
 import type { PageSettings } from "../../shared/pages.js";
@@ -41,7 +42,7 @@ const VIOLATION = 5;
 const DERIVED = 6;
 
 /** What can be switched. */
-export type Layer = "events" | "clients" | "areas" | "groups" | "trails" | "flashes";
+export type Layer = "events" | "clients" | "areas" | "groups" | "trails" | "flashes" | "violations";
 
 /** Marks glide for so long at most, and leave trails that are seen for so long. */
 const MOTION = { glide_s: 4, trail_s: 40 };
@@ -55,7 +56,12 @@ const OUTLINED = 13;
 const AREAS = ["areas-fill", "areas-line", "areas-middle", "shade"];
 
 /** How much one area that is shade darkens the map: less from far away, where many lie on each other. */
-const SHADE = { city: 0.018, street: 0.025 };
+const SHADE = { city: 0.004, street: 0.025 };
+
+/** How far around a mark names of the map leave it free; around each, where there are no more. */
+const MARK_PX = 8;
+const VIOLATION_PX = 11;
+const FEW = 2000;
 
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
@@ -116,6 +122,7 @@ export class MapView implements Shown {
     groups: true,
     trails: true,
     flashes: true,
+    violations: true,
   };
   /** What was chosen; by itself the map goes by its zoom. */
   #marks: Marks | "auto" = "auto";
@@ -164,6 +171,7 @@ export class MapView implements Shown {
       base.map.setPaintProperty("draft-handles", "circle-color", this.#css("--surface"));
       base.map.setPaintProperty("draft-handles", "circle-stroke-color", this.#css("--map-match"));
     });
+    base.names.obstacles = () => this.#obstacles();
     base.map.on("mousemove", ({ lngLat }) => this.#tool?.move?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
     base.map.on("mousedown", ({ lngLat }) => this.#tool?.press?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
     base.map.on("mouseup", ({ lngLat }) => this.#tool?.release?.(base.plane.toWorld([lngLat.lng, lngLat.lat])));
@@ -290,7 +298,7 @@ export class MapView implements Shown {
   #turn(): void {
     const visible = this.#switched.events && this.marks === "points";
     this.#events.visible = visible;
-    this.#violations.visible = visible;
+    this.#violations.visible = visible && this.#switched.violations;
     this.#lines.visible = this.#switched.groups && !this.#answered && this.marks === "points";
     // Between rings of clusters single clients say nothing.
     this.#clients.visible = this.#switched.clients && this.marks !== "clusters";
@@ -310,6 +318,19 @@ export class MapView implements Shown {
   /** Draws lines between objects, by their names. */
   link(lines: readonly (readonly [one: string, other: string])[]): void {
     this.#lines.lines = lines.map(([one, other]) => [pointsOf(one), pointsOf(other)] as const);
+  }
+
+  /** What names of the map leave free. */
+  #obstacles(): Obstacle[] {
+    const found: Obstacle[] = [];
+    const { clientWidth, clientHeight } = this.#base.map.getCanvas();
+    const each = (radius: number, isSoft: boolean) => (x: number, y: number) => {
+      if (x > -radius && y > -radius && x < clientWidth + radius && y < clientHeight + radius) found.push({ x, y, radius, isSoft });
+    };
+    if (this.marks !== "points" || !this.#switched.events) return found;
+    if (this.#switched.violations) this.#violations.eachOnScreen(each(VIOLATION_PX, false));
+    if (this.#events.size < FEW) this.#events.eachOnScreen(each(MARK_PX, true));
+    return found;
   }
 
   /** The marks that are on the screen. Costs O(points). */
@@ -404,7 +425,7 @@ export class MapView implements Shown {
 
   switch(layer: Layer, on: boolean): void {
     this.#switched = { ...this.#switched, [layer]: on };
-    if (layer === "events" || layer === "groups" || layer === "clients") this.#turn();
+    if (layer === "events" || layer === "groups" || layer === "clients" || layer === "violations") this.#turn();
     else if (layer === "trails") {
       if (this.#events.trails !== undefined) this.#events.trails.on = on;
       this.#events.repaint();

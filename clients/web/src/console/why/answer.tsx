@@ -7,7 +7,7 @@ import { Icon } from "../../shared/icon.js";
 import { metres } from "../words.js";
 import { useConsole } from "../context.js";
 import { Gauge } from "./gauge.js";
-import { decisive, filterWords, notes, sentence, type FilterWords } from "./words.js";
+import { decisive, filterWords, notes, sentence, type Fate, type FilterWords } from "./words.js";
 
 const MARKS = { yes: [Check, "holds"], no: [X, "does not hold"], unknown: [CircleQuestionMark, "unknown"] } as const;
 
@@ -25,11 +25,13 @@ export function Answer({
   client,
   subscription,
   event,
+  fate,
 }: {
   readonly explanation: Explanation;
   readonly client: string;
   readonly subscription: string;
   readonly event: DeliveredFeature | undefined;
+  readonly fate: Fate;
 }) {
   const console = useConsole();
   const { matched } = explanation;
@@ -40,7 +42,7 @@ export function Answer({
       <div class={`verdict ${matched ? "good" : "bad"}`}>
         <Icon of={matched ? CircleCheck : CircleX} size={22} />
         <p>
-          <bdi>{sentence(explanation, client)}</bdi>
+          <bdi>{sentence(explanation, client, fate)}</bdi>
         </p>
       </div>
       {filter !== undefined && <Steps {...filterWords(filter)} matched={matched} />}

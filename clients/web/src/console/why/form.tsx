@@ -2,10 +2,10 @@
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import type { DeliveredFeature, Explanation, SubscriptionDocument } from "nearcast";
+import type { DeliveredFeature, EventDeliveries, Explanation, SubscriptionDocument } from "nearcast";
 
 import type { Place } from "../../shared/map/plane.js";
-import { reasonOf, statusOf } from "../access.js";
+import { reasonOf, statusOf, type Access } from "../access.js";
 import { useConsole } from "../context.js";
 import { intoView } from "../into-view.js";
 import { conditionWords } from "../clients/subscription.js";
@@ -14,6 +14,7 @@ import { clock, valueText } from "../words.js";
 import { whyDrawing } from "./drawing.js";
 import { nameOf } from "./name.js";
 import { Answer } from "./answer.js";
+import type { Fate } from "./words.js";
 
 /** Subscriptions of a client that are asked about until one takes the event. */
 const ASKED = 8;
@@ -53,6 +54,24 @@ interface Answered {
   readonly filters: SubscriptionDocument["filters"];
   /** Where the client is, as far as that is shown. */
   readonly place: Place | undefined;
+  readonly fate: Fate;
+}
+
+/** What became of the event at the client by the subscription that is asked about, as far as the broker still knows. */
+async function fateOf(
+  access: Access,
+  { client, subscription, event }: { readonly client: string; readonly subscription: string; readonly event: DeliveredFeature | undefined },
+): Promise<Fate> {
+  if (event === undefined) return undefined;
+  try {
+    const { deliveries, omitted = 0 } = (await access.call(`v1/events/${encodeURIComponent(event.id)}/deliveries`)) as EventDeliveries;
+    const isSent = deliveries.some((delivery) => delivery.client === client && delivery.subscriptions.includes(subscription));
+    if (isSent) return "delivered";
+    return omitted > 0 ? undefined : "not delivered";
+  } catch {
+    // It is too long ago, or this token does not permit to see it.
+    return undefined;
+  }
 }
 
 /** An event or a client is given; the other is chosen. Where `asks` names a client, its answer is there at once. */
@@ -158,13 +177,17 @@ export function WhyForm({
     problem.value = undefined;
     const question = { client: name.value, subscription: subscription.value, event: event ?? events.value[chosen.value] };
     try {
-      const told = (await access.call("v1/explain", { method: "POST", body: question })) as Explanation;
+      const [told, fate] = await Promise.all([
+        access.call("v1/explain", { method: "POST", body: question }) as Promise<Explanation>,
+        fateOf(access, question),
+      ]);
       // Somebody else is asked about by now.
       if (question.client !== name.value) return;
       following.value = undefined;
       const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
       answer.value = {
         explanation: told,
+        fate,
         ...question,
         filters: documents.value.find(({ id }) => id === question.subscription)?.filters ?? [],
         place: at === undefined ? clients.placeOf(question.client) : [at[0] ?? 0, at[1] ?? 0],
@@ -258,6 +281,7 @@ export function WhyForm({
           client={answer.value.client}
           subscription={answer.value.subscription}
           event={answer.value.event}
+          fate={answer.value.fate}
         />
       )}
     </div>

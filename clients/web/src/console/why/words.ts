@@ -92,11 +92,23 @@ export function decisive(explanation: Explanation): Filter | undefined {
   return [...explanation.filters].sort((one, other) => held(other) - held(one))[0];
 }
 
-/** The answer in one sentence: `Client ann receives it: it is 320 m away, within the 500 m around the client, and both conditions hold.` */
-export function sentence(explanation: Explanation, client: string): string {
+/** What became of an event at a client, which is not known of one that was not published, and not of one that is too old. */
+export type Fate = "delivered" | "not delivered" | undefined;
+
+/** What became of the event, and what the answer says, which is of now. */
+function beginningOf(matched: boolean, client: string, fate: Fate): string {
+  if (fate === "delivered")
+    return matched ? `Delivered to client ${client}` : `Delivered to client ${client}, which would not receive it now`;
+  if (fate === "not delivered")
+    return matched ? `Not delivered to client ${client}, which would receive it now` : `Not delivered to client ${client}`;
+  return `Client ${client} ${matched ? "would receive it" : "would not receive it"}`;
+}
+
+/** The answer in one sentence: `Delivered to client ann: it is 320 m away, within the 500 m around the client, and both conditions hold.` */
+export function sentence(explanation: Explanation, client: string, fate?: Fate): string {
   const { matched } = explanation;
   const filter = decisive(explanation);
-  const beginning = `Client ${client} ${matched ? "receives it" : "does not receive it"}`;
+  const beginning = beginningOf(matched, client, fate);
   if (filter?.matched !== matched) return `${beginning}: ${explanation.why}.`;
   const { area, condition } = filter;
   const { nearest } = area as Area;

@@ -5,8 +5,9 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { ENTRIES_MAX, held, isNow, ordered, type Order } from "../entries.js";
+import { isTaken, kindOf } from "../kind.js";
 import { cut, pressing, status, type Entry } from "../entry.js";
-import { grouped, groupTitle, groupWords, type Group } from "../groups.js";
+import { grouped, groupShares, groupTitle, type Group } from "../groups.js";
 import { Hold } from "../hold.js";
 import { slowNow_ms } from "../now.js";
 import { radiusAt, stepOf } from "../radius.js";
@@ -150,19 +151,23 @@ function Section({ phone, title, pressing = false, entries }: SectionProps): JSX
   );
 }
 
+/** A screen with room for the members of a group beside the map, and how many it has room for. */
+const roomy = matchMedia("(min-width: 1100px) and (min-height: 760px)");
+const ROOM = 12;
+
 /** Many objects of one sort in a line, which opens. */
 function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Element | null {
-  const [open, setOpen] = useState(false);
+  const [open, setOpen] = useState(() => roomy.matches && group.entries.length <= ROOM);
   const { world, here } = phone.reach.value;
   const away = ({ place }: Entry): number => (here === undefined || place === undefined ? Infinity : distance_m(world, here, place));
   const [first, ...others] = group.entries;
   if (first === undefined) return null;
-  const words = groupWords(group);
+  const shares = groupShares(group);
   const nearest = others.reduce((best, entry) => (away(entry) < away(best) ? entry : best), first);
   return (
     <li class="entry group">
       <button type="button" class="line" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <KindMark entry={first} />
+        <KindMark entry={first} isMany />
         <span class="what">
           <span class="title">{groupTitle(group)}</span>
           {here !== undefined && nearest.place !== undefined && (
@@ -173,9 +178,16 @@ function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Ele
               </span>
             </span>
           )}
-          {words !== "" && (
-            <span class="summary quiet">
-              <bdi>{words}</bdi>
+          {shares.length > 0 && (
+            <span class="shares quiet" style={{ "--paint": `var(--map-c${kindOf(first).colour})` }}>
+              {shares.map(([value, number]) => (
+                <span key={value}>
+                  <i class={isTaken({ pairs: [["", value]] }) ? "taken" : undefined} aria-hidden="true" />
+                  <bdi>
+                    {number} {value}
+                  </bdi>
+                </span>
+              ))}
             </span>
           )}
         </span>

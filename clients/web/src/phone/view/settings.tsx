@@ -2,6 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 
 import { showTheme, storedTheme, THEMES } from "../../shared/theme.js";
 import type { Props } from "./app.js";
@@ -101,6 +102,9 @@ export function SettingsDialog({ phone, close }: Props & { readonly close: () =>
 /** Whether one is told of what comes while the page is closed. Why they are not there is said where they are switched on. */
 function Notifications({ phone }: Props): JSX.Element {
   const state = phone.push.state.value;
+  useEffect(() => {
+    phone.pushWanted.value = true;
+  }, []);
   const isThere = state.at !== "unknown" && state.at !== "unable";
   return (
     <div>

@@ -10,13 +10,13 @@ import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 
 import type { PageSettings } from "../pages.js";
 import { addAttribution } from "./base/attribution.js";
-import { showBase } from "./base/base.js";
+import { showBase, type Base } from "./base/base.js";
 import { nearestIn } from "./base/find.js";
 import { ENDS } from "./base/layers.js";
 import { paletteOf, type Palette } from "./base/palette.js";
 import { parts, type Colour } from "./colour.js";
 import { gridLines } from "./grid.js";
-import { showPlaceNames } from "./place-names.js";
+import { quarterOf, showPlaceNames, type PlaceNames, type Quarter } from "./place-names.js";
 import { addFinder } from "./places.js";
 import { planeOf, type Place, type Plane } from "./plane.js";
 import { THEME_CHANGED } from "../theme.js";
@@ -35,6 +35,7 @@ export interface BaseMap {
   readonly bounds: Promise<[number, number, number, number] | undefined>;
   /** What the map below the marks names nearest to a place, within a distance in metres: a quarter of the base map, else a city. */
   near(place: Place, most_m: number): Promise<string | undefined>;
+  readonly names: PlaceNames;
   remove(): void;
 }
 
@@ -86,6 +87,8 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   const city = settings.base_map ? showBase(map, plane, palette) : Promise.resolve(undefined);
   const ends: (() => void)[] = [];
   let ended = false;
+  let shownBase: Base | undefined;
+  let cities: readonly Quarter[] = [];
   const isOver = (): boolean => ended;
   const listeners = new Set<() => void>();
   const base: BaseMap = {
@@ -101,6 +104,7 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
     bounds: city.then((shown) => (shown?.bounds === undefined ? undefined : [...shown.bounds])),
     near: async (place, most_m) =>
       (await (await city)?.near(place, most_m)) ?? nearestIn((await world)?.cities ?? [], plane, place, most_m),
+    names: showPlaceNames(map, () => [...(shownBase?.quarters() ?? []), ...cities]),
     remove() {
       ended = true;
       for (const end of ends) end();
@@ -122,6 +126,7 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   void world.then(async (outline) => {
     if (outline === undefined || isOver()) return;
     ends.push(addFinder((wanted, limit) => outline.find(wanted, limit)));
+    cities = outline.cities.flatMap(quarterOf);
     base.onTheme(() => {
       map.setPaintProperty("ground", "background-color", palette().water);
       outline.paint(palette());
@@ -131,6 +136,7 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   });
   void city.then((shown) => {
     if (shown === undefined || isOver()) return;
+    shownBase = shown;
     ends.push(addFinder(shown.find));
     base.onTheme(() => shown.paint(palette()));
   });
@@ -142,7 +148,6 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   };
   map.on("moveend", tellPlace);
   tellPlace();
-  showPlaceNames(map);
   addAttribution(map, isPlanar ? undefined : WORLD_ATTRIBUTION);
   if (!isPlanar) return base;
   const drawGrid = (): void => {

@@ -2,7 +2,7 @@
 // processor that runs shaders takes some twenty times as long.
 
 import type { Colour } from "./colour.js";
-import { FLOATS, NO_HEADING, type Painter, type Scene } from "./scene.js";
+import { FLOATS, LOOKS, NO_HEADING, type Painter, type Scene } from "./scene.js";
 import { spriteOf, type Sprite } from "./sprite.js";
 import { PIECE, STRENGTH, type Trails } from "./trails.js";
 
@@ -99,7 +99,7 @@ export class PixelPainter implements Painter {
       across: Math.min(2 * MARGIN_PX - 4, (size + 2 * scene.rim) * scene.ratio),
       ratio: scene.ratio,
       rim: scene.rim,
-      colour: scene.colours[colour < 0 ? look : 8 + colour] ?? [0, 0, 0, 1],
+      colour: scene.colours[colour < 0 ? look : LOOKS + colour] ?? [0, 0, 0, 1],
       ground: scene.ground,
       opacity: 1 - (0.7 * fade) / (FADES - 1),
       heading: direction === HEADINGS ? undefined : (direction / HEADINGS) * 2 * Math.PI,

@@ -87,9 +87,9 @@ export class Points {
   /** Lines behind the points; absent where there are none. */
   readonly trails: Trails | undefined;
 
-  /** `looks`: at most eight. */
+  /** `looks`: at most twelve. */
   constructor(looks: readonly PointLook[], { glide_s = GLIDE_S, trail_s }: PointsOptions = {}) {
-    if (looks.length > LOOKS) throw new RangeError("eight looks at most");
+    if (looks.length > LOOKS) throw new RangeError("twelve looks at most");
     this.#looks = looks;
     this.#glide_s = glide_s;
     if (trail_s !== undefined) this.trails = new Trails(trail_s);

@@ -17,7 +17,7 @@ export const SHAPES = ["disc", "ring", "diamond", "halo", "triangle", "square"] 
 export const FLOATS = 10;
 /** A heading below this is none. */
 export const NO_HEADING = -10;
-export const LOOKS = 8;
+export const LOOKS = 12;
 /** Variables of the theme for classes of values: `--map-c0` and so on. */
 export const CLASSES = 14;
 

@@ -1,12 +1,13 @@
 // The base map of the settings, drawn between the ground and the names: a document of lines, vector tiles, or tiles in one file.
 
 import type { Feature, FeatureCollection, Geometry } from "geojson";
-import type { Map as MapLibreMap } from "maplibre-gl";
+import type { FilterSpecification, Map as MapLibreMap } from "maplibre-gl";
 
 import { brokerUrl } from "../../pages.js";
 import { middleOf } from "../bounds.js";
 import type { Place, Plane } from "../plane.js";
 import type { Finder } from "../places.js";
+import { quarterOf, type Quarter } from "../place-names.js";
 import type { Bounds } from "../world/world.js";
 import { plainAttribution } from "./attribution.js";
 import { featuresOf, linesOf } from "./document.js";
@@ -27,6 +28,8 @@ export interface Base {
   readonly find: Finder;
   /** The place or quarter whose name stands nearest, within a distance in metres. */
   near(place: Place, most_m: number): Promise<string | undefined>;
+  /** The places and quarters whose names are known about what is seen. */
+  quarters(): readonly Quarter[];
 }
 
 /** What `GET /base-map.json` answers where the base map is one of tiles: TileJSON, or the name of a PMTiles file. */
@@ -84,12 +87,14 @@ function showDrawing(map: MapLibreMap, plane: Plane, document: Drawing, palette:
   const places = lines.map(([lon = 0, lat = 0]) => [lon, lat] as const);
   const all = features.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties: properties ?? {} }));
   const points = all.filter(({ geometry, properties }) => geometry.type === "Point" && properties["name"] !== undefined);
+  const quarters = points.flatMap(quarterOf);
   return {
     bounds: places.length === 0 ? undefined : middleOf(places),
     covers: undefined,
     paint: (next) => painters.forEach((paint) => paint(next)),
     find: (wanted, limit) => findIn(all, wanted, limit),
     near: (place, most_m) => Promise.resolve(nearestIn(points, plane, place, most_m)),
+    quarters: () => quarters,
   };
 }
 
@@ -134,21 +139,34 @@ function showTiles(
   const isWorld = east - west > 180;
   /** Those that are drawn. */
   let [named, named_ms]: [Named[], number] = [[], -Infinity];
+  const places = schema?.places;
+  const namedNow = (): Named[] => {
+    if (performance.now() - named_ms <= NAMED_MS) return named;
+    named_ms = performance.now();
+    const drawn = places === undefined ? [] : map.querySourceFeatures(SOURCE, { sourceLayer: places.layer, filter: inhabited(places) });
+    named = drawn.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties }));
+    return named;
+  };
   return {
     bounds: isWorld ? undefined : bounds,
     covers: bounds,
     paint: (next) => painters.forEach((paint) => paint(next)),
     find: schema === undefined ? () => [] : finderOf(map, schema, document.names),
-    near: (place, most_m) => {
-      if (performance.now() - named_ms > NAMED_MS) {
-        named_ms = performance.now();
-        const drawn =
-          schema === undefined ? [] : map.querySourceFeatures(SOURCE, { sourceLayer: schema.places.layer, filter: ["has", "name"] });
-        named = drawn.map(({ geometry, properties }): Named => ({ layer: "", geometry, properties }));
-      }
-      return Promise.resolve(nearestIn(named, plane, place, most_m));
-    },
+    near: (place, most_m) => Promise.resolve(nearestIn(namedNow(), plane, place, most_m)),
+    // Features of several tiles may be of one place.
+    quarters: () => [
+      ...new Map(
+        namedNow()
+          .flatMap(quarterOf)
+          .map((quarter) => [quarter.name, quarter]),
+      ).values(),
+    ],
   };
+}
+
+/** Places that people live in, and neither countries nor islands. */
+function inhabited({ city, town, village, quarter }: Schema["places"]): FilterSpecification {
+  return ["all", ["has", "name"], ["any", city, town, village, quarter]] as FilterSpecification;
 }
 
 /** Close by, what the outline of the world says of a city without a sea is too coarse. */

@@ -12,6 +12,8 @@ export interface Palette {
   readonly sand: string;
   /** Hospitals, schools, works: where it is not the street that people are in. */
   readonly site: string;
+  /** Where streets lie close to each other, from far away. */
+  readonly built: string;
   readonly building: string;
   readonly buildingEdge: string;
   readonly border: string;
@@ -25,6 +27,7 @@ export interface Palette {
   readonly motorwayCasing: string;
   /** From far away each is one thin line. */
   readonly minorThin: string;
+  readonly mediumThin: string;
   readonly majorThin: string;
   readonly motorwayThin: string;
   readonly rail: string;
@@ -38,25 +41,27 @@ export interface Palette {
 }
 
 export const LIGHT: Palette = {
-  land: "#f4f4f2",
-  water: "#c6dae8",
-  shore: "#9fbfd6",
+  land: "#f2f1ed",
+  water: "#b9d6ea",
+  shore: "#86b0cf",
   green: "#dfeadb",
   sand: "#efeadb",
   site: "#eaecee",
+  built: "#e4e4e0",
   building: "#e4e6e9",
   buildingEdge: "#d8dbe0",
   border: "#b3bdc7",
   path: "#cfd5da",
   minor: "#ffffff",
-  minorCasing: "#d2d8dd",
+  minorCasing: "#c2cad0",
   major: "#ffffff",
-  majorCasing: "#bcc6ce",
-  motorway: "#fbe8b8",
-  motorwayCasing: "#d9bd82",
-  minorThin: "#cdcfd1",
-  majorThin: "#b0b3b6",
-  motorwayThin: "#b3aea4",
+  majorCasing: "#a3afb9",
+  motorway: "#fbe2a0",
+  motorwayCasing: "#d0a95a",
+  minorThin: "#c6cacd",
+  mediumThin: "#b2b8bd",
+  majorThin: "#979ea5",
+  motorwayThin: "#cfa04a",
   rail: "#cfd4d9",
   name: "#505c68",
   nameStrong: "#2b353f",
@@ -67,30 +72,32 @@ export const LIGHT: Palette = {
 };
 
 export const DARK: Palette = {
-  land: "#171c22",
-  water: "#0b1927",
-  shore: "#38637f",
+  land: "#1a1f26",
+  water: "#0e2e49",
+  shore: "#3f7ba3",
   green: "#17241f",
   sand: "#211f1b",
   site: "#1a2027",
+  built: "#262d36",
   building: "#222a33",
   buildingEdge: "#323d48",
   border: "#66788a",
   path: "#36424d",
-  minor: "#35414d",
-  minorCasing: "#1d242c",
-  major: "#4a5968",
-  majorCasing: "#222a33",
-  motorway: "#6e6749",
-  motorwayCasing: "#2f2d26",
-  minorThin: "#3f4348",
-  majorThin: "#5d6268",
-  motorwayThin: "#716c62",
+  minor: "#3a4651",
+  minorCasing: "#12161b",
+  major: "#586979",
+  majorCasing: "#0f1317",
+  motorway: "#8a7a4a",
+  motorwayCasing: "#15130d",
+  minorThin: "#434b54",
+  mediumThin: "#58626c",
+  majorThin: "#727d88",
+  motorwayThin: "#a38c55",
   rail: "#333e49",
   name: "#97a5b2",
   nameStrong: "#c4d0da",
   nameQuiet: "#8190a0",
-  nameWater: "#6f93b0",
+  nameWater: "#86abc9",
   nameGreen: "#7d9c7c",
   halo: "#12171c",
 };

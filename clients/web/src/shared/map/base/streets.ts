@@ -75,7 +75,7 @@ const casingColour = (palette: Palette, road: Road): string =>
   road === "motorway" ? palette.motorwayCasing : road === "major" || road === "medium" ? palette.majorCasing : palette.minorCasing;
 
 const thinColour = (palette: Palette, road: Road): string =>
-  road === "motorway" ? palette.motorwayThin : road === "major" || road === "medium" ? palette.majorThin : palette.minorThin;
+  ({ motorway: palette.motorwayThin, major: palette.majorThin, medium: palette.mediumThin })[road as string] ?? palette.minorThin;
 
 /** Which features a layer draws. */
 export interface Source {
