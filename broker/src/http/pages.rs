@@ -75,6 +75,7 @@ pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
         "world": app.config.server.world.name(),
         "tokens": app.authenticator.wants_tokens(),
         "base_map": app.base_map.is_some(),
+        "routes": app.streets.is_some(),
         "object": (!object.is_empty()).then_some(object),
         // Settings with faults in them are none that a broker runs with.
         "round_m": app.config.shown_m(),

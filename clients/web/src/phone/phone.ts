@@ -113,6 +113,7 @@ export class Phone {
     const teller = new Teller(settings.world, located ? readWay() : []);
     const announcer = new Announcer(settings.world, () => this.here.value?.place);
     this.world.value = { settings, teller, announcer };
+    this.trip.possible.value = settings.routes && settings.world === "geodetic";
     this.choice.value = offered(choice, settings.interests);
     this.prefer({ choice: this.choice.value });
     this.wish.inForce.value = this.choice.value;

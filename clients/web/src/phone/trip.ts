@@ -24,12 +24,10 @@ const RENEW_MS = 60_000;
 const STEP_M = 50;
 /** A broker that has no time for it now, or that is out of reach, is asked again after so long. */
 const AGAIN_MS = 2000;
-/** A place in no world's streets does as well as another: a broker that knows none says so first. */
-const ANYWHERE: Place = [0, 0];
 
 export class Trip {
-  /** Whether the broker knows streets; `undefined` until it has said so. */
-  readonly possible = signal<boolean | undefined>(undefined);
+  /** Whether the broker knows streets. */
+  readonly possible = signal(false);
   /** The person is about to say where to. */
   readonly choosing = signal(false);
   /** A destination to which the way is looked for. */
@@ -69,7 +67,6 @@ export class Trip {
   /** There is a session. */
   opened(session: Asked): void {
     this.#session = session;
-    void this.#probe(session);
     this.look();
   }
 
@@ -101,17 +98,6 @@ export class Trip {
     if (this.#asking) return;
     this.#asking = true;
     void this.#ask();
-  }
-
-  async #probe(session: Asked): Promise<void> {
-    try {
-      await session.route(ANYWHERE, ANYWHERE);
-      this.possible.value = true;
-    } catch (error) {
-      if (error instanceof ProblemError && error.code === "no-streets") this.possible.value = false;
-      else if (error instanceof ProblemError && error.code === "no-route") this.possible.value = true;
-      // What is not known yet is learnt when it is asked for, or with the next session.
-    }
   }
 
   async #ask(): Promise<void> {

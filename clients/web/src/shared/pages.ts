@@ -14,6 +14,8 @@ export interface PageSettings {
   readonly tokens: boolean;
   /** There is a base map at `/base-map.json`. */
   readonly base_map: boolean;
+  /** The broker knows streets. */
+  readonly routes: boolean;
   /** The attribute that names the object of an event without `key`. */
   readonly object: string | null;
   /** The metres to which positions of clients are shown; 0: they are not. */

@@ -219,8 +219,10 @@ describe("a trip", () => {
     vi.useRealTimers();
   });
 
-  test("a broker without streets is not asked where to", async () => {
+  test("a broker that knows streets no more is not asked again", async () => {
     const trip = new Trip(signal(WEST));
+    trip.possible.value = true;
+    trip.seek({ to: EAST });
     trip.opened({ route: () => Promise.reject(problem(404, "no-streets")), explain: () => Promise.reject(new Error("nobody asks")) });
     await vi.waitFor(() => expect(trip.possible.value).toBe(false));
   });

@@ -27,7 +27,7 @@ export function TripPart({ phone, showMap }: TripProps): JSX.Element | null {
       part.current?.querySelector<HTMLElement>("h2, .wide")?.focus({ preventScroll: true });
     before.current = at;
   }, [at]);
-  if (trip.possible.value !== true && destination === undefined) return null;
+  if (!trip.possible.value && destination === undefined) return null;
   return (
     <section class="trip" aria-label="Where to" ref={part}>
       {at === "nowhere" && (
