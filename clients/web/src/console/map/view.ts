@@ -61,6 +61,8 @@ const SHADE = { city: 0.004, street: 0.025 };
 /** How far around a mark names of the map leave it free; around each, where there are no more. */
 const MARK_PX = 8;
 const VIOLATION_PX = 11;
+/** Between a violation and the marks below it; a triangle's sides are half as far out. */
+const VIOLATION_RIM_PX = 4;
 const FEW = 2000;
 
 /** How far from a click, in pixels, what is meant may be. */
@@ -144,7 +146,7 @@ export class MapView implements Shown {
     this.#base = base;
     this.#clients = new Points(LOOKS).addTo(base);
     this.#events = new Points(LOOKS, MOTION).addTo(base);
-    this.#violations = new Points(LOOKS, { glide_s: MOTION.glide_s }).addTo(base, "names");
+    this.#violations = new Points(LOOKS, { glide_s: MOTION.glide_s, rim_px: VIOLATION_RIM_PX }).addTo(base, "names");
     this.#density = new Density(base, this.#events, () => (this.#switched.events ? this.marks : "points"));
     this.#flashes = new Flashes(base);
     this.#lines = new Lines(base, this.#events);
