@@ -19,14 +19,16 @@ function groupBy<Each, Key>(all: readonly Each[], keyOf: (each: Each) => Key): M
   return groups;
 }
 
-/** Parts a section of the list: entries that have lines of their own, and groups of the others. */
-export function grouped(entries: readonly Entry[]): { readonly alone: readonly Entry[]; readonly groups: readonly Group[] } {
+/** The lines of a section of the list: a group stands where the first of its members would, so that the list keeps its order when their number changes. */
+export function grouped(entries: readonly Entry[]): readonly (Entry | Group)[] {
   const sorts = groupBy(entries, ({ sort, alarm, doubts }) => (alarm || doubts !== undefined ? undefined : sort));
-  const groups = [...sorts].flatMap(([sort, members]) =>
-    sort === undefined || members.length <= MANY ? [] : [{ sort, entries: members }],
-  );
-  const within = new Set(groups.flatMap((group) => group.entries));
-  return { alone: entries.filter((entry) => !within.has(entry)), groups };
+  const groupOf = new Map<Entry, Group>();
+  for (const [sort, members] of sorts) {
+    if (sort === undefined || members.length <= MANY) continue;
+    const group = { sort, entries: members };
+    for (const member of members) groupOf.set(member, group);
+  }
+  return [...new Set(entries.map((entry) => groupOf.get(entry) ?? entry))];
 }
 
 /** `8 taxis`. */

@@ -150,7 +150,9 @@ test("a delivery of an event opens why it reached its client: a scene on the map
   await page.getByRole("button", { name: /emil by subscription near/ }).click();
   await page.getByRole("heading", { name: "event bus-9 to client emil" }).waitFor();
   await page
-    .getByText("Delivered to client emil: it is 300 m away, within the 500 m around the client, and both conditions hold.")
+    .getByText(
+      /^Delivered to client emil at \d\d:\d\d:\d\d: it is 300 m away, within the 500 m around the client, and both conditions hold\.$/,
+    )
     .waitFor();
   await expect.poll(() => page.locator(".why-pin .card strong").allTextContents()).toEqual(["bus-9", "emil"]);
   await expect.poll(() => page.locator(".why-label.good").textContent()).toBe("300 m");

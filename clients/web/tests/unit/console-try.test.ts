@@ -204,7 +204,7 @@ test("an explanation is told in words and figures", () => {
     position: "3 s old, good to 12 m",
   });
   expect(notes({ ...explanation, position: { coordinates: [0, 0], age_s: 181, accuracy_m: null } })).toEqual({
-    position: "3 min old: the client may be elsewhere by now",
+    position: "3 min old",
     isOld: true,
   });
 });

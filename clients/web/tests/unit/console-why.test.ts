@@ -5,7 +5,7 @@ import type { Explanation } from "nearcast";
 import { expect, test } from "vitest";
 
 import { nearest, whyDrawing } from "../../src/console/why/drawing.js";
-import { sentence } from "../../src/console/why/words.js";
+import { sentence, type Fate } from "../../src/console/why/words.js";
 import { planeOf, type Place } from "../../src/shared/map/plane.js";
 
 const plane = planeOf("geodetic");
@@ -147,15 +147,19 @@ test.each([
 });
 
 test("an answer says what became of the event, apart from what holds now", () => {
-  const said = (matched: boolean, fate?: "delivered" | "not delivered"): string => {
+  const said = (matched: boolean, fate?: Fate): string => {
     const area = { form: "everywhere", holds: true, metres_outside: 0 };
     const constraints = matched ? [] : [speed(16, "false")];
     const filters = [{ matched, area, condition: { truth: String(matched), constraints } }];
-    return sentence({ matched, why: "", filters } as unknown as Explanation, "ann", fate).split(":")[0] ?? "";
+    return sentence({ matched, why: "", filters } as unknown as Explanation, "ann", fate).split(": ")[0] ?? "";
   };
-  expect([said(true, "delivered"), said(false, "delivered"), said(true, "not delivered"), said(false, "not delivered")]).toEqual([
+  const at = new Date().toISOString();
+  const clock = new Date(at).toLocaleTimeString("en-GB");
+  const [sent, kept] = [{ delivered: true, at }, { delivered: false }] as const;
+  expect([said(true, { delivered: true }), said(true, sent), said(false, sent), said(true, kept), said(false, kept)]).toEqual([
     "Delivered to client ann",
-    "Delivered to client ann, which would not receive it now",
+    `Delivered to client ann at ${clock}`,
+    `Delivered to client ann at ${clock}; it would not receive it now`,
     "Not delivered to client ann, which would receive it now",
     "Not delivered to client ann",
   ]);

@@ -57,3 +57,50 @@ test.each(pairs)("%s on %s reaches %d:1, light and dark", (text, surface, least)
     expect(contrast(above, below)).toBeGreaterThanOrEqual(least);
   }
 });
+
+/** How far apart two colours are in CIELAB. */
+function apart(one: readonly number[], other: readonly number[]): number {
+  const [[l1 = 0, a1 = 0, b1 = 0], [l2 = 0, a2 = 0, b2 = 0]] = [lab(one), lab(other)];
+  return Math.hypot(l1 - l2, a1 - a2, b1 - b2);
+}
+
+function lab([red = 0, green = 0, blue = 0]: readonly number[]): readonly number[] {
+  const root = (part: number): number => (part > 0.008856 ? Math.cbrt(part) : 7.787 * part + 16 / 116);
+  const x = root((0.4124 * red + 0.3576 * green + 0.1805 * blue) / 0.9505);
+  const y = root(0.2126 * red + 0.7152 * green + 0.0722 * blue);
+  const z = root((0.0193 * red + 0.1192 * green + 0.9505 * blue) / 1.089);
+  return [116 * y - 16, 500 * (x - y), 200 * (y - z)];
+}
+
+/** What people see that lack one sort of cones, after Viénot, Brettel and Mollon (1999); the last sees all. */
+const SIGHTS: readonly (readonly (readonly [number, number, number])[])[] = [
+  [
+    [0.1124, 0.8876, 0],
+    [0.1124, 0.8876, 0],
+    [0.004, -0.004, 1],
+  ],
+  [
+    [0.2928, 0.7072, 0],
+    [0.2928, 0.7072, 0],
+    [-0.0223, 0.0223, 1],
+  ],
+  [
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, 1],
+  ],
+];
+
+test.each(["--map-violation", "--map-object", "--map-c7", "--map-client", "--map-group"])(
+  "deliveries are told from %s, with any sight",
+  (other) => {
+    for (const theme of themes)
+      for (const sight of SIGHTS) {
+        const seen = [theme.get("--map-delivery"), theme.get(other)].map((colour = "") => {
+          const linear = parts(colour).map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
+          return sight.map((row) => row.reduce((sum, weight, at) => sum + weight * (linear[at] ?? 0), 0));
+        });
+        expect(apart(seen[0] ?? [], seen[1] ?? [])).toBeGreaterThan(15);
+      }
+  },
+);

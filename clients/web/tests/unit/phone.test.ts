@@ -465,18 +465,15 @@ test("more than three objects of a sort are one line, and what happens has its o
   };
   const fire = entry(delivery(9, { title: "Fire" }));
   const taxis = [taxi(1, "free"), taxi(2, "hired"), taxi(3, "free")];
-  expect(grouped([fire, ...taxis])).toEqual({ alone: [fire, ...taxis], groups: [] });
+  expect(grouped([fire, ...taxis])).toEqual([fire, ...taxis]);
   const [fourth, alarm] = [taxi(4, "free"), taxi(5, "free", { priority: "alarm" })];
-  const { alone, groups } = grouped([...taxis, fire, alarm, fourth]);
-  expect(alone).toEqual([fire, alarm]);
-  expect(groups.map((group) => [groupTitle(group), groupShares(group)])).toEqual([
-    [
-      "4 taxis",
-      [
-        ["free", 3],
-        ["hired", 1],
-      ],
-    ],
+  const [flood, group] = [entry(delivery(10, { title: "Flood" })), { sort: "Taxi", entries: [...taxis, fourth] }];
+  // Where the first of them stands.
+  expect(grouped([flood, ...taxis, fire, alarm, fourth])).toEqual([flood, group, fire, alarm]);
+  expect(groupTitle(group)).toBe("4 taxis");
+  expect(groupShares(group)).toEqual([
+    ["free", 3],
+    ["hired", 1],
   ]);
   expect(["Bus", "Box", "GPS unit"].map((sort) => groupTitle({ sort, entries: taxis }))).toEqual(["3 buses", "3 boxes", "3 GPS units"]);
 });

@@ -43,6 +43,8 @@ export class Clients {
   readonly seen = signal(false);
   /** Shapes and clients that the map shows. */
   readonly areas = signal(0);
+  /** Of those the ones that are drawn as one, and from far away hardly. */
+  readonly shaded = signal(0);
   /** Areas that there are, drawn or not, of the clients that are listed. */
   readonly allAreas = signal(0);
   readonly places = signal(0);
@@ -264,6 +266,7 @@ export class Clients {
     const shapes = [...still, ...following];
     this.tooMany.value = left > 0;
     this.areas.value = shapes.length;
+    this.shaded.value = shade.length;
     this.allAreas.value = all;
     this.#boxes = shapes.map(boxOf);
     const hidden = new Set(shade);

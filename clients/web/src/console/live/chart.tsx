@@ -123,7 +123,10 @@ export function Chart({
         {panels.map(({ series: own }, at) => (
           <button key={at} type="button" class="numbers" aria-pressed={chosen.value === at} onClick={() => (chosen.value = at)}>
             {own.map(({ id, name, says }, of) => {
-              const value = shown.find((line) => line.id === id)?.value;
+              const { value, line = [] } = shown.find((each) => each.id === id) ?? {};
+              // The newest one alone flatters.
+              const most = Math.max(...line.map((each) => each ?? 0));
+              const greatest = isLog && most > 0 ? most : undefined;
               const [, figure = "–", its = ""] = /^([\d.,]+)(.*)$/.exec(value === undefined ? "" : text(value)) ?? [];
               return (
                 <span key={id} title={says}>
@@ -135,6 +138,7 @@ export function Chart({
                       {figure}
                       <small>{its}</small>
                     </span>
+                    {greatest !== undefined && <small class="most">max {text(greatest)}</small>}
                   </span>
                 </span>
               );

@@ -13,7 +13,7 @@ const WORLD_PX = 512;
 const OUTLINE = { width: 1.25, opacity: 0.6 };
 const TINT = { city: 0.025, street: 0.1 };
 /** In between the one becomes the other. */
-const CITY_ZOOM = 11.5;
+export const CITY_ZOOM = 11.5;
 const STREET_ZOOM = 13.5;
 /** Narrower discs have no outline, which would be one more mark, and a deeper tint. */
 const LEAST_PX = 5;

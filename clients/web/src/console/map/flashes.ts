@@ -16,8 +16,9 @@ const LASTS_MS = 2400;
 /** The oldest goes for a newer one. */
 const MOST = 40;
 const LINES = 12;
-/** How far the ring goes, close by and from far away, where rings would lie on each other; and the zoom between. */
-const RING_PX = { close: 24, far: 12 };
+/** How far the ring goes, how wide lines are, and how large the end of one at a client; from far away, where rings would lie on each other, all are small. */
+const CLOSE = { ring_px: 24, line_px: 2, end_px: 4 };
+const FAR = { ring_px: 8, line_px: 1.25, end_px: 2 };
 const CLOSE_ZOOM = 13;
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -65,7 +66,8 @@ export class Flashes {
     pen.strokeStyle = colour;
     pen.fillStyle = colour;
     pen.lineCap = "round";
-    const widest = map.getZoom() < CLOSE_ZOOM ? RING_PX.far : RING_PX.close;
+    const { ring_px: widest, line_px, end_px } = map.getZoom() < CLOSE_ZOOM ? FAR : CLOSE;
+    pen.lineWidth = line_px;
     for (const { at, to, began_ms } of this.#flashes) {
       const done = (now_ms - began_ms) / LASTS_MS;
       const from = map.project([at[0], at[1]]);
@@ -78,7 +80,6 @@ export class Flashes {
       pen.arc(from.x, from.y, radius, 0, 2 * Math.PI);
       pen.fill();
       pen.globalAlpha = strength;
-      pen.lineWidth = 2;
       for (const place of to) {
         const end = map.project([place[0], place[1]]);
         const [x, y] = [from.x + (end.x - from.x) * reach, from.y + (end.y - from.y) * reach];
@@ -87,11 +88,10 @@ export class Flashes {
         pen.lineTo(x, y);
         pen.stroke();
         pen.beginPath();
-        pen.arc(x, y, 4, 0, 2 * Math.PI);
+        pen.arc(x, y, end_px, 0, 2 * Math.PI);
         pen.fill();
       }
       // Two rings: one alone is the sign of a client.
-      pen.lineWidth = 2;
       for (const part of [0.55, 1]) {
         pen.beginPath();
         pen.arc(from.x, from.y, radius * part, 0, 2 * Math.PI);

@@ -121,6 +121,14 @@ function Switches() {
   const marked = live.violations.marked.value;
   // What only the frame of its event says has a mark and is no finding.
   const found = live.violations.lately.value || marked;
+  const far = view.value?.far.value;
+  const shaded = clients.shaded.value;
+  /** What is drawn close by only, all of it or most. */
+  const closeBy: Readonly<Partial<Record<Layer, boolean>>> = {
+    areas: far !== undefined && 2 * shaded > clients.areas.value,
+    clients: far === "marks",
+    flashes: far === "marks",
+  };
   const standing = definitions.reduce((sum, each) => sum + (each.groups?.length ?? 0), 0);
   const counts: Readonly<Partial<Record<Layer, number>>> = {
     events: live.points.value - (view.value?.hidden.value ?? 0),
@@ -132,13 +140,15 @@ function Switches() {
   /** What a count is of, where that is not all. */
   const notes: Readonly<Partial<Record<Layer, string>>> = {
     ...(attribute !== undefined && { events: `newest of each ${kind}` }),
-    flashes: "a ring around who just got one",
+    flashes: closeBy.flashes === true ? "drawn close by: zoom in" : "a ring around who just got one",
     violations: `in the last minute${marked > 0 && found !== marked ? `, by ${counted(marked, kind)}` : ""}`,
     clients: [
       `${count(placed)} of ${count(known)} placed`,
+      ...(closeBy.clients === true ? ["drawn close by: zoom in"] : []),
       ...(known > placed ? [`${count(known - placed)} without position`] : []),
       ...(merged > 0 ? [`${merged === placed ? "all" : count(merged)} drawn as ${kind}s`] : []),
     ].join(", "),
+    ...(closeBy.areas === true && { areas: `${count(shaded)} of ${count(clients.areas.value)} are drawn close by: zoom in` }),
     ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}, zoom in for more` }),
   };
   return (
@@ -154,7 +164,8 @@ function Switches() {
               count={counts[layer]}
               note={notes[layer]}
               // Clients that are all drawn as objects have no mark of their own.
-              isFaint={layer === "clients" && merged > 0 && merged === placed}
+              isFaint={closeBy[layer] === true || (layer === "clients" && merged > 0 && merged === placed)}
+              isCloseBy={closeBy[layer] === true}
             />
           ),
         )}
@@ -198,6 +209,7 @@ function LayerSwitch({
   count: number,
   note = "",
   isFaint = false,
+  isCloseBy = false,
 }: {
   readonly layer: Layer;
   readonly label: string;
@@ -206,6 +218,8 @@ function LayerSwitch({
   readonly note?: string | undefined;
   /** Nothing on the map has its sign now. */
   readonly isFaint?: boolean;
+  /** It is not drawn from so far away. */
+  readonly isCloseBy?: boolean;
 }) {
   const { layers, scale } = useConsole();
   const [one, other] = layer === "events" ? (scale.value?.legend ?? []) : [];
@@ -219,7 +233,10 @@ function LayerSwitch({
         onChange={({ currentTarget }) => (layers.value = { ...layers.value, [layer]: currentTarget.checked })}
       />
       <span class={`sample ${layer}${isFaint ? " faint" : ""}`} aria-hidden="true" style={style} />
-      <span>{label}</span>
+      <span>
+        {label}
+        {isCloseBy && <small class="quiet"> close by</small>}
+      </span>
       {number !== undefined && (
         <output class="numbers quiet" data-layer={layer} data-violations={layer === "violations" ? number : undefined}>
           {count(number)}

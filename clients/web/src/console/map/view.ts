@@ -17,7 +17,7 @@ import { pointsOf, type Seen } from "../live/objects.js";
 import type { Report } from "../live/past.js";
 import { AnswerLayer } from "./answer.js";
 import { boxOf, type Box } from "./areas.js";
-import { Coverage } from "./coverage.js";
+import { CITY_ZOOM, Coverage } from "./coverage.js";
 import { Density, type Marks } from "./density.js";
 import { Flashes } from "./flashes.js";
 import { Lines } from "./lines.js";
@@ -61,13 +61,15 @@ const SHADE = { city: 0.004, street: 0.025 };
 /** How far around a mark names of the map leave it free; around each, where there are no more. */
 const MARK_PX = 8;
 const VIOLATION_PX = 11;
+/** Between a violation and the marks below it; a triangle's sides are half as far out. */
+const VIOLATION_RIM_PX = 4;
 const FEW = 2000;
 
 /** How far from a click, in pixels, what is meant may be. */
 const NEAR_PX = 12;
 const LISTED = 20;
-/** So much of what is on the map, on each side, is not seen when all is shown: some places are wrong, and some are far from all others. */
-const OUTER = 0.03;
+/** So much of what is on the map, on each side, may not be seen when all is shown: some places are wrong, and some are far from all others. */
+const OUTER = 0.04;
 /** The zoom at which an area of some hundred metres is seen. */
 const CLOSE = 14;
 
@@ -133,6 +135,8 @@ export class MapView implements Shown {
   readonly #hidden = new Set<string>();
   /** Marks that are not to be seen. */
   readonly hidden = signal(0);
+  /** From far away areas of clients have no outline, and among clusters nothing that is about one mark is drawn. */
+  readonly far = signal<"outlines" | "marks" | undefined>(undefined);
   /** Clients that are shown. */
   #placed = new Set<string>();
 
@@ -144,7 +148,7 @@ export class MapView implements Shown {
     this.#base = base;
     this.#clients = new Points(LOOKS).addTo(base);
     this.#events = new Points(LOOKS, MOTION).addTo(base);
-    this.#violations = new Points(LOOKS, { glide_s: MOTION.glide_s }).addTo(base, "names");
+    this.#violations = new Points(LOOKS, { glide_s: MOTION.glide_s, rim_px: VIOLATION_RIM_PX }).addTo(base, "names");
     this.#density = new Density(base, this.#events, () => (this.#switched.events ? this.marks : "points"));
     this.#flashes = new Flashes(base);
     this.#lines = new Lines(base, this.#events);
@@ -302,6 +306,7 @@ export class MapView implements Shown {
     this.#lines.visible = this.#switched.groups && !this.#answered && this.marks === "points";
     // Between rings of clusters single clients say nothing.
     this.#clients.visible = this.#switched.clients && this.marks !== "clusters";
+    this.far.value = this.marks === "clusters" ? "marks" : this.#base.map.getZoom() < CITY_ZOOM ? "outlines" : undefined;
     this.#density.draw();
   }
 
@@ -454,16 +459,11 @@ export class MapView implements Shown {
 
   /** Shows these places, or where there are none the base map. */
   async fit(places: readonly Place[], animate = true): Promise<void> {
-    const bounds =
-      places.length === 0
-        ? await this.#base.bounds
-        : middleOf(
-            places.map((place) => this.#base.plane.toMap(place)),
-            OUTER,
-          );
+    const all = places.map((place) => this.#base.plane.toMap(place));
+    const bounds = all.length === 0 ? await this.#base.bounds : middleOf(all, OUTER);
     if (bounds === undefined) return;
     const { map } = this.#base;
-    map.fitBounds(bounds, { padding: widestPadding(map, bounds, 32), maxZoom: 15, animate });
+    map.fitBounds(bounds, { padding: widestPadding(map, bounds, 32, all), maxZoom: 15, animate });
   }
 
   /** Whether somebody has moved the map, or draws on it. */

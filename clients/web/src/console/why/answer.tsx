@@ -7,7 +7,7 @@ import { Icon } from "../../shared/icon.js";
 import { metres } from "../words.js";
 import { useConsole } from "../context.js";
 import { Gauge } from "./gauge.js";
-import { decisive, filterWords, notes, sentence, type Fate, type FilterWords } from "./words.js";
+import { decisive, filterWords, notes, nowWords, sentence, type Fate, type FilterWords } from "./words.js";
 
 const MARKS = { yes: [Check, "holds"], no: [X, "does not hold"], unknown: [CircleQuestionMark, "unknown"] } as const;
 
@@ -37,12 +37,14 @@ export function Answer({
   const { matched } = explanation;
   const filter = decisive(explanation);
   const { reach, position, isOld = false } = notes(explanation);
+  const mayBeElsewhere = isOld && !(fate?.delivered === true && matched);
   return (
     <div class="answer" data-matched={matched}>
       <div class={`verdict ${matched ? "good" : "bad"}`}>
         <Icon of={matched ? CircleCheck : CircleX} size={22} />
         <p>
           <bdi>{sentence(explanation, client, fate)}</bdi>
+          {fate !== undefined && <small>{nowWords(explanation)}</small>}
         </p>
       </div>
       {filter !== undefined && <Steps {...filterWords(filter)} matched={matched} />}
@@ -62,39 +64,41 @@ export function Answer({
         {position !== undefined && (
           <div>
             <dt>Position</dt>
-            <dd class={isOld ? "warn" : undefined}>{position}</dd>
+            {/* Where the client was when it received the event, another position counts. */}
+            <dd class={mayBeElsewhere ? "warn" : undefined}>
+              {position}
+              {mayBeElsewhere && ": the client may be elsewhere by now"}
+            </dd>
           </div>
         )}
-        <div>
-          <dt>Evaluated</dt>
-          <dd title={event === undefined ? undefined : "As if the event were published now"}>now</dd>
-        </div>
+        {fate === undefined && (
+          <div>
+            <dt>Evaluated</dt>
+            <dd title={event === undefined ? undefined : "As if the event were published now"}>now</dd>
+          </div>
+        )}
       </dl>
     </div>
   );
 }
 
-/** The way of the event: each step is taken, or it is where the event stops, or the event has not come so far. */
+/** The way of the event: each step lets it pass, or it does not; beyond the first that does not, the way is broken. */
 function Steps({ area, nearest, constraints, conditionHolds: met, matched }: FilterWords) {
   const inArea = area.mark === "yes" && nearest?.mark !== "no";
-  const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean | undefined])[] = [
+  const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean])[] = [
     [MapPin, "Event", true],
     [Radar, "Area", inArea],
     [ListChecks, constraints.length === 0 ? "No condition" : "Conditions", met],
-    // It has stopped nothing.
-    [Smartphone, "Client", matched ? true : undefined],
+    [Smartphone, "Client", matched],
   ];
-  const stopped = steps.findIndex(([, , taken]) => taken === false);
+  const stopped = steps.findIndex(([, , taken]) => !taken);
   return (
     <ol class="steps" aria-hidden="true">
       {steps.map(([icon, label, taken], index) => (
-        <li
-          key={index}
-          class={`${taken === undefined ? "" : taken ? "taken" : "stopped"} ${stopped >= 0 && index > stopped ? "beyond" : ""}`}
-        >
+        <li key={index} class={`${taken ? "taken" : "stopped"} ${stopped >= 0 && index > stopped ? "beyond" : ""}`}>
           <span class="stop">
             <Icon of={icon} size={18} />
-            {index > 0 && taken !== undefined && (
+            {index > 0 && (
               <span class="tick">
                 <Icon of={taken ? Check : X} size={10} />
               </span>

@@ -65,9 +65,9 @@ async function fateOf(
   if (event === undefined) return undefined;
   try {
     const { deliveries, omitted = 0 } = (await access.call(`v1/events/${encodeURIComponent(event.id)}/deliveries`)) as EventDeliveries;
-    const isSent = deliveries.some((delivery) => delivery.client === client && delivery.subscriptions.includes(subscription));
-    if (isSent) return "delivered";
-    return omitted > 0 ? undefined : "not delivered";
+    const sent = deliveries.find((delivery) => delivery.client === client && delivery.subscriptions.includes(subscription));
+    if (sent !== undefined) return { delivered: true, at: sent.cause === "published" ? event.time : undefined };
+    return omitted > 0 ? undefined : { delivered: false };
   } catch {
     // It is too long ago, or this token does not permit to see it.
     return undefined;

@@ -3,7 +3,7 @@
 import type { Explanation } from "nearcast";
 
 import { readable } from "../../shared/readable.js";
-import { metres, span, valueText } from "../words.js";
+import { metres, moment, span, valueText } from "../words.js";
 
 export interface ConstraintWords {
   readonly mark: "yes" | "no" | "unknown";
@@ -92,19 +92,24 @@ export function decisive(explanation: Explanation): Filter | undefined {
   return [...explanation.filters].sort((one, other) => held(other) - held(one))[0];
 }
 
-/** What became of an event at a client, which is not known of one that was not published, and not of one that is too old. */
-export type Fate = "delivered" | "not delivered" | undefined;
+/**
+ * What became of an event at a client, which is not known of one that was not published, and not of one that is too old. When it was delivered is known
+ * where it went out as it was published.
+ */
+export type Fate = { readonly delivered: true; readonly at?: string | undefined } | { readonly delivered: false } | undefined;
 
 /** What became of the event, and what the answer says, which is of now. */
 function beginningOf(matched: boolean, client: string, fate: Fate): string {
-  if (fate === "delivered")
-    return matched ? `Delivered to client ${client}` : `Delivered to client ${client}, which would not receive it now`;
-  if (fate === "not delivered")
+  if (fate?.delivered === true) {
+    const delivered = `Delivered to client ${client}${fate.at === undefined ? "" : ` at ${moment(fate.at)}`}`;
+    return matched ? delivered : `${delivered}; it would not receive it now`;
+  }
+  if (fate?.delivered === false)
     return matched ? `Not delivered to client ${client}, which would receive it now` : `Not delivered to client ${client}`;
   return `Client ${client} ${matched ? "would receive it" : "would not receive it"}`;
 }
 
-/** The answer in one sentence: `Delivered to client ann: it is 320 m away, within the 500 m around the client, and both conditions hold.` */
+/** The answer in one sentence: `Delivered to client ann at 18:04:08: it is 320 m away, within the 500 m around the client, and both conditions hold.` */
 export function sentence(explanation: Explanation, client: string, fate?: Fate): string {
   const { matched } = explanation;
   const filter = decisive(explanation);
@@ -173,6 +178,12 @@ function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): 
 /** A client may have gone elsewhere since it told a position that is older. */
 const OLD_S = 60;
 
+/** What tells an answer, which is of now, from what became of the event. */
+export function nowWords({ filters }: Explanation): string {
+  const isMeasured = filters.some(({ area }) => typeof (area as Area).distance_m === "number");
+  return isMeasured ? "The distances below are those of now." : "What is below is evaluated now.";
+}
+
 /** What else the answer says: a sentence of the event's own reach, and how well the client's place is known. */
 export function notes(explanation: Explanation): { readonly reach?: string; readonly position?: string; readonly isOld?: true } {
   const { reach, position, position_withheld } = explanation as {
@@ -194,10 +205,7 @@ export function notes(explanation: Explanation): { readonly reach?: string; read
   else if (position !== null && position !== undefined && position.age_s !== null) {
     const accuracy = position.accuracy_m === null ? "" : `, good to ${metres(position.accuracy_m)}`;
     said.position = `${span(position.age_s)} old${accuracy}`;
-    if (position.age_s > OLD_S) {
-      said.position += ": the client may be elsewhere by now";
-      said.isOld = true;
-    }
+    if (position.age_s > OLD_S) said.isOld = true;
   }
   return said;
 }

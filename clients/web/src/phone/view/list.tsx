@@ -135,17 +135,18 @@ interface SectionProps extends Props {
 
 function Section({ phone, title, pressing = false, entries }: SectionProps): JSX.Element | null {
   if (entries.length === 0) return null;
-  const { alone, groups } = pressing ? { alone: entries, groups: [] } : grouped(entries);
+  const lines = pressing ? entries : grouped(entries);
   return (
     <section class={pressing ? "pressing" : undefined}>
       <h3>{title}</h3>
       <ol>
-        {alone.map((entry) => (
-          <Line key={entry.key} phone={phone} entry={entry} tagged={entry.alarm && !pressing} />
-        ))}
-        {groups.map((group) => (
-          <GroupLine key={group.sort} phone={phone} group={group} />
-        ))}
+        {lines.map((line) =>
+          "entries" in line ? (
+            <GroupLine key={`group ${line.sort}`} phone={phone} group={line} />
+          ) : (
+            <Line key={line.key} phone={phone} entry={line} tagged={line.alarm && !pressing} />
+          ),
+        )}
       </ol>
     </section>
   );

@@ -28,6 +28,8 @@ export interface PointState {
 export interface PointsOptions {
   /** A point glides to its new place for as long as its reports are apart, but no longer than this. */
   readonly glide_s?: number;
+  /** How wide the edge in the land's colour is around each point; without it as its size and number have it. */
+  readonly rim_px?: number;
   /** Points leave trails that are seen for so long; without it they leave none, and show no heading. */
   readonly trail_s?: number;
 }
@@ -84,14 +86,16 @@ export class Points {
   /** Hears whenever they have been drawn. */
   onDrawn: () => void = () => undefined;
   readonly #glide_s: number;
+  readonly #rim_px: number | undefined;
   /** Lines behind the points; absent where there are none. */
   readonly trails: Trails | undefined;
 
   /** `looks`: at most twelve. */
-  constructor(looks: readonly PointLook[], { glide_s = GLIDE_S, trail_s }: PointsOptions = {}) {
+  constructor(looks: readonly PointLook[], { glide_s = GLIDE_S, rim_px, trail_s }: PointsOptions = {}) {
     if (looks.length > LOOKS) throw new RangeError("twelve looks at most");
     this.#looks = looks;
     this.#glide_s = glide_s;
+    this.#rim_px = rim_px;
     if (trail_s !== undefined) this.trails = new Trails(trail_s);
   }
 
@@ -349,7 +353,7 @@ export class Points {
       size,
       place: [scale_x, scale_y, (this.#origin[0] - centre.x) * scale_x, (this.#origin[1] - centre.y) * scale_y],
       copies: map.getRenderWorldCopies() ? Math.ceil(clientWidth / world_px / 2) : 0,
-      rim: Math.max(HAIRLINE_PX * crowd, Math.min(1, 1.5 * (1 - far))),
+      rim: this.#rim_px ?? Math.max(HAIRLINE_PX * crowd, Math.min(1, 1.5 * (1 - far))),
       headed: this.trails !== undefined && zoom >= HEADED_ZOOM,
       looks: this.#looks.map((look) => ({
         ...look,
