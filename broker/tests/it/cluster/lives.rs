@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::several_active::{Member, PLACE, follows, two};
+use super::several_active::{Member, PLACE, follows, two, watch_place};
 use super::{folder, publish, ready, run};
 use crate::harness::{Http, Ws, feature};
 use crate::nats::Servers;
@@ -35,12 +35,7 @@ fn an_object_that_is_published_again_in_time_stays_over_a_pause_and_a_takeover()
         let [first, mut active] = two(&servers).await;
         let clients = first.clients().await;
         let client = &clients[1];
-        let filter = json!({"area": {"center": PLACE, "radius_m": 100}});
-        let subscription = json!({"filters": [filter], "on": ["enter", "exit"], "durable": true});
-        let path = format!("/v1/clients/{client}/subscriptions/area");
-        active.program.http().put(&path, &subscription).await.expect(201);
-        let epoch = Ws::connect(active.program.address(), client).await.ready["epoch"].clone();
-        let epoch = epoch.as_str().expect("a text").to_owned();
+        let epoch = watch_place(&active.program, client).await;
         let http = first.program.http();
         keep_alive(&http, Duration::from_secs(1)).await;
         active.program.signal("STOP");

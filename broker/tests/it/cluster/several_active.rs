@@ -290,6 +290,16 @@ fn ask_nats(servers: &Servers, what: &str) {
     }
 }
 
+/// Lets a durable client know what enters a circle around the place and what leaves it; returns the epoch of its session.
+pub(super) async fn watch_place(program: &Program, client: &str) -> String {
+    let filter = json!({"area": {"center": PLACE, "radius_m": 100}});
+    let subscription = json!({"filters": [filter], "on": ["enter", "exit"], "durable": true});
+    let path = format!("/v1/clients/{client}/subscriptions/area");
+    program.http().put(&path, &subscription).await.expect(201);
+    let ready = Ws::connect(program.address(), client).await.ready;
+    ready["epoch"].as_str().expect("a text").to_owned()
+}
+
 /// A live object goes in and out of an area while the brokers of the area's client are killed: each enter and each exit comes once.
 #[test]
 fn transitions_take_turns_over_takeovers() {
@@ -299,12 +309,7 @@ fn transitions_take_turns_over_takeovers() {
         let [first, mut active] = two(&servers).await;
         let clients = first.clients().await;
         let client = &clients[1];
-        let filter = json!({"area": {"center": PLACE, "radius_m": 100}});
-        let subscription = json!({"filters": [filter], "on": ["enter", "exit"], "durable": true});
-        let path = format!("/v1/clients/{client}/subscriptions/area");
-        active.program.http().put(&path, &subscription).await.expect(201);
-        let epoch = Ws::connect(active.program.address(), client).await.ready["epoch"].clone();
-        let epoch = epoch.as_str().expect("a text").to_owned();
+        let epoch = watch_place(&active.program, client).await;
         let mut standby = Member::start(&servers, 2).await;
         let http = first.program.http();
         let (mut moves, mut told_count) = (0, 0_u64);

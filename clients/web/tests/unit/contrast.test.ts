@@ -92,7 +92,7 @@ const SIGHTS: readonly (readonly (readonly [number, number, number])[])[] = [
 ];
 
 test.each(["--map-violation", "--map-object", "--map-c7", "--map-client", "--map-group"])(
-  "deliveries are told from %s, with any sight",
+  "deliveries differ from %s, with any sight",
   (other) => {
     for (const theme of themes)
       for (const sight of SIGHTS) {

@@ -24,14 +24,14 @@ const OVER =
 /** While the map moves its names are looked for so often, and while marks move below them. */
 const LOOK_MS = 120;
 const AGAIN_MS = 2000;
-/** Names of areas are shown from this zoom on, so many, and of quarters that are no farther than that. */
+/** Names of areas: the least zoom, how many at most, and how far their quarters may be. */
 const AREA_ZOOM = 11.5;
 const AREAS = 4;
 const NEAR_M = 6000;
-/** They keep so far from the edge of the map. */
-const EDGE_PX = 14;
 /** The same in degrees of latitude. */
 const NEAR_DEGREES = 0.06;
+/** They keep so far from the edge of the map. */
+const EDGE_PX = 14;
 const EQUATOR_M = 40_075_017;
 
 /** A quarter or another place that the map has the name of. */
