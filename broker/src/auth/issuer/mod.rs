@@ -168,27 +168,28 @@ impl Issuer {
         let _ = tokio::time::timeout(EXCHANGE_TIMEOUT, over).await;
     }
 
-    /// Fetches the keys once. Returns the time until that is due again.
+    /// Fetches the keys once. Returns the time until that is due again. The log says what has come of it once it counts.
     async fn renew(&self, told: &mut Told) -> Duration {
         self.state.send_modify(|state| state.begun += 1);
         match self.fetch().await {
             Ok((keys, text, lifetime)) => {
-                self.tell(&keys, text, told);
+                let keys = Arc::new(keys);
                 self.state.send_modify(|state| {
-                    state.keys = Some(Arc::new(keys));
+                    state.keys = Some(Arc::clone(&keys));
                     state.fetched = Some(Instant::now());
                     state.is_away = false;
                     state.over += 1;
                 });
+                self.tell(&keys, text, told);
                 lifetime
             }
             Err(failure) => {
-                self.tell_failure(failure.to_string(), told);
                 self.state.send_modify(|state| {
                     state.is_away = true;
                     state.failures += 1;
                     state.over += 1;
                 });
+                self.tell_failure(failure.to_string(), told);
                 let doublings = told.failures_in_a_row.saturating_sub(1).min(16);
                 (RETRY_LEAST * (1 << doublings)).min(RETRY_MOST)
             }
