@@ -23,6 +23,7 @@ use crate::config::Cluster;
 use crate::https_client;
 use crate::ledger::Seen;
 use crate::model::error::ApiError;
+use crate::model::problems;
 
 /// Marks the call of a broker.
 const FORWARDED: HeaderName = HeaderName::from_static("nearcast-forwarded");
@@ -84,6 +85,7 @@ impl Others {
     ///
     /// # Errors
     /// [`ApiError::NotStored`] where a partition has no active broker, or that one does not answer: part of an answer would look like all of it.
+    /// What one of them refuses to the caller.
     pub(crate) async fn get<T: DeserializeOwned>(&self, uri: &Uri) -> Result<Vec<T>, ApiError> {
         let Some(forward) = &self.0 else { return Ok(Vec::new()) };
         let urls = forward.peers.seen.homes().others()?;
@@ -154,9 +156,55 @@ pub(super) fn unreadable(url: &str) -> ApiError {
     ApiError::NotStored(format!("the answer of the broker at {url} cannot be read"))
 }
 
-/// What another broker has refused is refused here, in its words.
+/// What another broker has refused to the caller is refused here alike, in its words. All else is about that broker, as if it did not answer.
 fn refused(url: &str, status: StatusCode, body: &[u8]) -> ApiError {
     let problem = serde_json::from_slice::<Problem>(body).ok();
+    let code = problem.as_ref().map_or("", |problem| problem.code()).to_owned();
     let detail = problem.and_then(|problem| problem.detail).unwrap_or_else(|| status.to_string());
-    ApiError::NotStored(format!("the broker at {url} refused its part: {detail}"))
+    let detail = format!("the broker at {url} refused its part: {detail}");
+    if code == problems::TOKEN_EXPIRED.code {
+        ApiError::TokenExpired
+    } else if code == problems::UNAUTHENTICATED.code {
+        ApiError::Unauthenticated { detail, has_token: true }
+    } else if code == problems::FORBIDDEN.code {
+        ApiError::Forbidden { detail, scope: None }
+    } else if code == problems::BAD_REQUEST.code {
+        ApiError::BadRequest(detail)
+    } else if code == problems::OVERLOADED.code {
+        ApiError::Overloaded
+    } else {
+        ApiError::NotStored(detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_caller_is_refused_elsewhere_is_refused_here_alike() {
+        let told = |refusal: &ApiError| {
+            let body = serde_json::to_vec(&refusal.problem()).unwrap();
+            let status = StatusCode::from_u16(refusal.problem().status).unwrap();
+            refused("http://b", status, &body)
+        };
+        let detail = || "why".to_owned();
+        for refusal in [
+            ApiError::TokenExpired,
+            ApiError::Unauthenticated { detail: detail(), has_token: true },
+            ApiError::Forbidden { detail: detail(), scope: None },
+            ApiError::BadRequest(detail()),
+            ApiError::Overloaded,
+        ] {
+            assert_eq!(told(&refusal).code(), refusal.code());
+        }
+        for refusal in [ApiError::Stopping, ApiError::Internal("it broke"), ApiError::Storage] {
+            assert_eq!(told(&refusal).code(), problems::STORAGE.code, "{refusal:?}");
+        }
+        let page = refused("http://b", StatusCode::BAD_GATEWAY, b"<html>");
+        assert_eq!(
+            page,
+            ApiError::NotStored("the broker at http://b refused its part: 502 Bad Gateway".to_owned())
+        );
+    }
 }

@@ -46,7 +46,8 @@ fn owner_here<'a>(
     name: &str,
 ) -> Result<Owner<'a>, ApiError> {
     let owner = owner(principal);
-    if let Some(seen) = &app.cluster {
+    // A name that no situation may have is refused here as well as elsewhere.
+    if let Some(seen) = app.cluster.as_ref().filter(|_| app.situations.check_name(kind, name).is_ok()) {
         seen.homes().check(&client_of(kind, owner, name))?;
     }
     Ok(owner)

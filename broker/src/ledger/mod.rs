@@ -69,6 +69,7 @@ impl From<DemandError> for Fault {
             | DemandError::SystemAccount { .. }
             | DemandError::MaxPayload { .. }
             | DemandError::Stream { .. }
+            | DemandError::Undescribed { .. }
             | DemandError::Partitions { .. } => Self::Lasting(error.into()),
         }
     }

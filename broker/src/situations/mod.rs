@@ -488,7 +488,8 @@ impl Situations {
         self.stage.host.shards.ask(client, forget).await?.map(drop)
     }
 
-    fn check_name(&self, kind: Kind, name: &str) -> Result<(), ApiError> {
+    /// Refuses a name that no situation may have.
+    pub(crate) fn check_name(&self, kind: Kind, name: &str) -> Result<(), ApiError> {
         let limit = self.stage.host.config.limits.client_name_bytes;
         let bytes = shown_client(kind, name).len();
         if name.is_empty() || bytes > limit || name.chars().any(char::is_control) {

@@ -74,6 +74,17 @@ pub enum DemandError {
         /// What it has to be.
         wanted: String,
     },
+    /// The stream has had records, and does not tell for how many partitions it was made.
+    #[error(
+        "stream {stream} has no description, so that nobody knows with how many partitions the cluster began: if this broker has the right number, \
+         give the stream the description {wanted:?}"
+    )]
+    Undescribed {
+        /// The stream.
+        stream: String,
+        /// What it would be made for.
+        wanted: String,
+    },
     /// The stream was made for another number of partitions.
     #[error(
         "stream {stream} has {found}, and this broker wants {wanted}: the number of partitions stays as it was when the cluster began"

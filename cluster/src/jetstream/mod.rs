@@ -131,8 +131,11 @@ impl JetStream {
         };
         let found = &stream.cached_info().config;
         demands::check_stream(&config, found)?;
-        if found.description.is_none() && config.description.is_some() {
-            let described = Config { description: config.description, ..found.clone() };
+        if let (None, Some(wanted)) = (&found.description, config.description) {
+            if stream.cached_info().state.last_sequence > 0 {
+                return Err(DemandError::Undescribed { stream: name.clone(), wanted });
+            }
+            let described = Config { description: Some(wanted), ..found.clone() };
             context.update_stream(described).await.map_err(|error| demands::not_opened(name, &error))?;
         }
         let (subject, tail) = (options.subject.clone(), Mutex::default());

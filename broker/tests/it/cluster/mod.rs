@@ -3,6 +3,7 @@
 mod lives;
 mod partitions;
 mod power_loss;
+mod secured;
 mod several_active;
 mod sites;
 mod situations;

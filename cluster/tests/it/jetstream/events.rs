@@ -327,12 +327,17 @@ fn a_stream_of_events_drops_what_is_old_and_a_ledger_does_not() {
         let same = NonZeroU64::new(64 << 20).unwrap();
         let error = JetStream::open_events(client.clone(), &options, same, 2).await.unwrap_err();
         assert!(matches!(error, DemandError::Partitions { .. }), "{error}");
-        // One that an older version made tells nothing until it is opened.
+        // One that somebody else made tells nothing until it is opened. Once it has had records it has to tell.
         let plain = async_nats::jetstream::stream::Config { description: None, ..config };
-        context.update_stream(plain).await.unwrap();
-        JetStream::open_events(client.clone(), &options, same, 3).await.unwrap();
-        let error = JetStream::open_events(client, &options, same, 2).await.unwrap_err();
+        context.update_stream(plain.clone()).await.unwrap();
+        let log = JetStream::open_events(client.clone(), &options, same, 3).await.unwrap();
+        let error = JetStream::open_events(client.clone(), &options, same, 2).await.unwrap_err();
         assert!(matches!(error, DemandError::Partitions { .. }), "{error}");
+        append(&log, None, "1").await.unwrap();
+        context.update_stream(plain).await.unwrap();
+        let error = JetStream::open_events(client, &options, same, 3).await.unwrap_err();
+        let told = "give the stream the description \"events for 3 partitions\"";
+        assert!(error.to_string().ends_with(told), "{error}");
     });
 }
 

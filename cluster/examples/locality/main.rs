@@ -1,13 +1,18 @@
 //! What a cluster gains where each broker reads the regions alone that its clients' areas touch: a Monte Carlo model.
 //!
-//! `cargo run --release -p nearcast-cluster --no-default-features --example locality` prints tables in Markdown.
+//! `cargo run --release -p nearcast-cluster --no-default-features --example locality` prints tables in Markdown. With `-- minutes` it
+//! prints those of a thousand brokers over ten minutes instead (`minutes.rs`).
 //!
 //! A square of 100 km, in which six hot spots hold three of five clients and events. Regions hold equally many events each. Clients are
 //! dealt to brokers by place or by hash. `k` is how many brokers read an event on average; `busiest` is the part of all events that
 //! the broker reads which reads most.
 
-use rand::rngs::StdRng;
-use rand::{Rng as _, SeedableRng as _};
+mod minutes;
+mod world;
+
+use rand::Rng as _;
+
+use crate::world::{Parts, World};
 
 /// Kilometres.
 const SIDE: f64 = 100.0;
@@ -25,15 +30,6 @@ const ALONE: f64 = 3.9;
 const DELIVERY: f64 = 4.0;
 /// To read an event and match it. Not measured, so that there are three of them.
 const READING: [f64; 3] = [0.75, 1.5, 3.0];
-
-type Place = [f64; 2];
-
-/// A part of the square: its least and its greatest corner.
-#[derive(Clone, Copy)]
-struct Space {
-    least: Place,
-    greatest: Place,
-}
 
 /// Where clients are, and what their areas are.
 #[derive(Clone, Copy)]
@@ -68,67 +64,15 @@ struct Found {
     busiest: f64,
 }
 
-/// A number of a normal distribution (Box and Muller).
-fn normal(random: &mut StdRng) -> f64 {
-    let (one, two): (f64, f64) = (random.random(), random.random());
-    (-2.0 * (1.0 - one).ln()).sqrt() * (std::f64::consts::TAU * two).cos()
-}
-
-fn places(random: &mut StdRng, hot_spots: &[Place], count: usize) -> Vec<Place> {
-    let place = |_| {
-        if random.random_bool(0.6) {
-            let middle = hot_spots[random.random_range(0..hot_spots.len())];
-            middle.map(|at| (at + SPREAD * normal(random)).clamp(0.0, SIDE))
-        } else {
-            [(); 2].map(|()| random.random_range(0.0..SIDE))
-        }
-    };
-    (0..count).map(place).collect()
-}
-
-/// Cuts a box into parts that hold equally many places, always across the longer side. Tells the parts, and of each place its part.
-fn cut(places: &[Place], parts: usize) -> (Vec<Space>, Vec<usize>) {
-    let (mut boxes, mut of_place) = (Vec::new(), vec![0; places.len()]);
-    let mut open =
-        vec![(Space { least: [0.0; 2], greatest: [SIDE; 2] }, (0..places.len()).collect::<Vec<_>>(), parts)];
-    while let Some((space, mut within, parts)) = open.pop() {
-        if parts == 1 {
-            within.iter().for_each(|place| of_place[*place] = boxes.len());
-            boxes.push(space);
-            continue;
-        }
-        let axis = usize::from(space.greatest[1] - space.least[1] > space.greatest[0] - space.least[0]);
-        within.sort_unstable_by(|one, two| places[*one][axis].total_cmp(&places[*two][axis]));
-        let first_parts = parts / 2;
-        let rest = within.split_off(within.len() * first_parts / parts);
-        let border = rest.first().map_or(space.greatest[axis], |place| places[*place][axis]);
-        let (mut first, mut second) = (space, space);
-        (first.greatest[axis], second.least[axis]) = (border, border);
-        open.push((first, within, first_parts));
-        open.push((second, rest, parts - first_parts));
-    }
-    (boxes, of_place)
-}
-
-impl Space {
-    fn touches(&self, place: Place, radius: f64) -> bool {
-        let away =
-            |axis: usize| (self.least[axis] - place[axis]).max(place[axis] - self.greatest[axis]).max(0.0);
-        away(0).hypot(away(1)) <= radius
-    }
-}
-
 fn model(brokers: usize, regions: usize, case: Case, seed: u64) -> Found {
-    let mut random = StdRng::seed_from_u64(seed);
-    let hot_spots: Vec<Place> =
-        (0..HOT_SPOTS).map(|_| [(); 2].map(|()| random.random_range(0.1 * SIDE..0.9 * SIDE))).collect();
-    let events = places(&mut random, &hot_spots, EVENTS);
-    let clients = places(&mut random, &hot_spots, CLIENTS);
-    let (boxes, region_of) = cut(&events, regions);
+    let mut world = World::new(SIDE, HOT_SPOTS, SPREAD, seed);
+    let events = world.places(EVENTS);
+    let clients = world.places(CLIENTS);
+    let spaces = Parts::of(SIDE, &events, regions);
     let mut share = vec![0.0; regions];
-    region_of.iter().for_each(|region| share[*region] += 1.0 / EVENTS as f64);
+    events.iter().for_each(|event| share[spaces.holding(*event)] += 1.0 / EVENTS as f64);
     let pool = if case.is_pooled { brokers.div_ceil(10) } else { 0 };
-    let (_, dealt) = cut(&clients, brokers - pool);
+    let grounds = Parts::of(SIDE, &clients, brokers - pool);
     let mut reads = vec![vec![false; regions]; brokers];
     for (client, place) in clients.into_iter().enumerate() {
         let is_wide = case.some_are_wide && client % 100 == 0;
@@ -137,14 +81,12 @@ fn model(brokers: usize, regions: usize, case: Case, seed: u64) -> Found {
         } else if case.is_by_hash {
             client % brokers
         } else {
-            dealt[client]
+            grounds.holding(place)
         };
-        let angle = random.random_range(0.0..std::f64::consts::TAU);
+        let angle = world.random.random_range(0.0..std::f64::consts::TAU);
         let now = [place[0] + case.drift * angle.cos(), place[1] + case.drift * angle.sin()];
         let radius = if is_wide { 50.0 } else { case.radius };
-        for (region, space) in boxes.iter().enumerate() {
-            reads[broker][region] |= space.touches(now, radius);
-        }
+        spaces.touched(now, radius, |region| reads[broker][region] = true);
     }
     let read = |broker: &Vec<bool>| -> f64 {
         broker.iter().zip(&share).map(|(reads, share)| f64::from(u8::from(*reads)) * share).sum()
@@ -169,6 +111,9 @@ fn speed_up(brokers: usize, busiest: f64, reading: f64, deliveries: f64) -> f64 
 }
 
 fn main() {
+    if std::env::args().nth(1).as_deref() == Some("minutes") {
+        return minutes::main();
+    }
     println!("k / busiest\n");
     println!("| brokers | regions | {} |", CASES.map(|case| case.name).join(" | "));
     println!("| ---: | ---: |{}", " ---: |".repeat(CASES.len()));
