@@ -7,11 +7,13 @@
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections import Counter
 from pathlib import Path
 
@@ -178,9 +180,33 @@ def scale(arguments, cluster):
             print(f"| {durable} | {group} | {count} | {bound_ms} ms | {middle:,.0f} ({least:,.0f} to {most:,.0f}) | {len(values)} |")
 
 
+def fill(broker, count):
+    """Publishes that many live events, away from all clients."""
+    for first in range(0, count, 1_000):
+        lines = "".join(
+            json.dumps(
+                {
+                    "type": "Feature",
+                    "id": f"live{number}",
+                    "ttl_s": 3_600,
+                    "geometry": {"type": "Point", "coordinates": [number % 1_000 * 1e-3 - 100, number // 1_000 * 1e-3]},
+                    "properties": {"kind": "parked", "number": number},
+                }
+            )
+            + "\n"
+            for number in range(first, min(first + 1_000, count))
+        )
+        request = urllib.request.Request(f"{broker.url}/v1/events", lines.encode(), {"content-type": "application/x-ndjson"})
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            json.load(answer)
+
+
 def takeover(arguments, cluster):
     for turn in range(arguments.rounds):
         active, standby = cluster.start_brokers(1, 1)
+        begun = time.monotonic()
+        fill(active, arguments.live)
+        print(f"  {arguments.live} live events in {time.monotonic() - begun:.1f} s", flush=True)
         options = ["--clients", arguments.clients, "--group", 10, "--seconds", 10, "--rates", 100, "--durable", "--publishers", 1]
         options += ["--kill", active.process.pid, "--standby", standby.url.removeprefix("http://")]
         active.killed = True
@@ -200,6 +226,7 @@ def main():
     parser.add_argument("--groups", default="10,100")
     parser.add_argument("--modes", default="plain,durable")
     parser.add_argument("--clients", type=int, default=10_000)
+    parser.add_argument("--live", type=int, default=0, help="events that are live when the broker is killed")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3)
     parser.add_argument("--nats-cores", default="10-12")
