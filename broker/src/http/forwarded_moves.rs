@@ -67,7 +67,7 @@ impl ForwardedMoves {
         }
         let answer = self.forward.post_sequence(url, "/v1/positions", texts).await;
         let (moved, ended) = match answer {
-            Ok(Answer { status: StatusCode::ACCEPTED, body }) => {
+            Ok(Answer { status: StatusCode::ACCEPTED, body, .. }) => {
                 (serde_json::from_slice(&body).unwrap_or_default(), None)
             }
             Ok(Answer { body, .. }) => {

@@ -4,15 +4,21 @@
 //! the partition of the broker that gets it, and goes no further.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use axum::body::Bytes;
-use axum::extract::FromRequestParts;
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
+use axum::body::{Body, Bytes, HttpBody as _};
+use axum::extract::{FromRequestParts, Request};
+use axum::http::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, Uri};
+use axum::response::{IntoResponse as _, Response};
+use futures_util::StreamExt as _;
+use reqwest::RequestBuilder;
 use reqwest::redirect::Policy;
 use serde::de::DeserializeOwned;
 use wire::Problem;
@@ -49,9 +55,18 @@ pub(crate) struct Forward {
     token: Option<HeaderValue>,
 }
 
+/// A request that can be passed on as long as nobody has begun to read its body.
+pub(super) struct Passed {
+    forward: Forward,
+    method: Method,
+    headers: HeaderMap,
+    body: Arc<Mutex<Option<Body>>>,
+}
+
 /// What a broker answers.
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
+    headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
@@ -92,7 +107,7 @@ impl Others {
         let asked = urls.iter().map(|url| forward.send(Method::GET, location(url, uri), None));
         let mut answers = Vec::new();
         for (answer, url) in futures_util::future::join_all(asked).await.into_iter().zip(&urls) {
-            let Answer { status, body } = answer?;
+            let Answer { status, body, .. } = answer?;
             if status == StatusCode::OK {
                 answers.push(serde_json::from_slice(&body).map_err(|_| unreadable(url))?);
             } else if status != StatusCode::NOT_FOUND {
@@ -104,6 +119,12 @@ impl Others {
 }
 
 impl Forward {
+    /// Calls for the sender of these headers; `None` without other brokers, and where the call is one of a broker.
+    fn of(app: &App, headers: &HeaderMap) -> Option<Self> {
+        let peers = app.peers.as_ref().filter(|_| !headers.contains_key(FORWARDED))?;
+        Some(Self { peers: Arc::clone(peers), token: headers.get(AUTHORIZATION).cloned() })
+    }
+
     /// Posts a sequence of JSON texts.
     ///
     /// # Errors
@@ -118,37 +139,81 @@ impl Forward {
     }
 
     async fn send(&self, method: Method, url: String, sequence: Option<String>) -> Result<Answer, ApiError> {
-        let mut request = self.peers.client.request(method, &url).header(FORWARDED, "1");
-        if let Some(token) = &self.token {
-            request = request.header(AUTHORIZATION, token);
-        }
+        let mut request = self.request(method, &url);
         if let Some(sequence) = sequence {
             request = request.header(CONTENT_TYPE, "application/json-seq").body(sequence);
         }
-        let silent = |error: reqwest::Error| {
-            tracing::debug!(%error, "another broker of the cluster does not answer");
-            ApiError::NotStored(format!("the broker of another partition does not answer: {url}"))
-        };
-        let mut answer = request.send().await.map_err(silent)?;
-        let status = answer.status();
-        let mut body = Vec::new();
-        while let Some(chunk) = answer.chunk().await.map_err(silent)? {
-            if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-                return Err(unreadable(&url));
-            }
-            body.extend_from_slice(&chunk);
-        }
-        Ok(Answer { status, body: body.into() })
+        exchange(&url, request).await
     }
+
+    fn request(&self, method: Method, url: &str) -> RequestBuilder {
+        let request = self.peers.client.request(method, url).header(FORWARDED, "1");
+        match &self.token {
+            Some(token) => request.header(AUTHORIZATION, token),
+            None => request,
+        }
+    }
+}
+
+async fn exchange(url: &str, request: RequestBuilder) -> Result<Answer, ApiError> {
+    let silent = |error: reqwest::Error| {
+        tracing::debug!(%error, "another broker of the cluster does not answer");
+        ApiError::NotStored(format!("the broker of another partition does not answer: {url}"))
+    };
+    let mut answer = request.send().await.map_err(silent)?;
+    let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await.map_err(silent)? {
+        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
+            return Err(unreadable(url));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Answer { status, headers, body: body.into() })
+}
+
+impl Passed {
+    /// Keeps what passing a request on takes; `None` where a broker has passed it on already.
+    pub(super) fn of(app: &App, request: &mut Request) -> Option<Self> {
+        let forward = Forward::of(app, request.headers())?;
+        let headers = of_names(request.headers(), &[CONTENT_TYPE, ACCEPT]);
+        let body = Arc::new(Mutex::new(Some(std::mem::take(request.body_mut()))));
+        let read = Arc::clone(&body);
+        let taken = futures_util::stream::once(async move {
+            let body = read.lock().unwrap_or_else(PoisonError::into_inner).take();
+            body.unwrap_or_default().into_data_stream()
+        });
+        *request.body_mut() = Body::from_stream(taken.flatten());
+        Some(Self { forward, method: request.method().clone(), headers, body })
+    }
+
+    /// The answer of the broker at an address; `None` where the body has been read here.
+    ///
+    /// # Errors
+    /// [`ApiError::NotStored`] where that broker does not answer.
+    pub(super) async fn on(self, url: &str) -> Option<Result<Response, ApiError>> {
+        let body = self.body.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let mut request = self.forward.request(self.method, url).headers(self.headers);
+        if !body.is_end_stream() {
+            request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
+        }
+        let answer = exchange(url, request).await;
+        Some(answer.map(|Answer { status, headers, body }| {
+            let told = of_names(&headers, &[CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, LOCATION]);
+            (status, told, body).into_response()
+        }))
+    }
+}
+
+fn of_names(headers: &HeaderMap, names: &[HeaderName]) -> HeaderMap {
+    names.iter().filter_map(|name| Some((name.clone(), headers.get(name)?.clone()))).collect()
 }
 
 impl FromRequestParts<Arc<App>> for Others {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Infallible> {
-        let peers = app.peers.as_ref().filter(|_| !parts.headers.contains_key(FORWARDED));
-        let token = parts.headers.get(AUTHORIZATION).cloned();
-        Ok(Self(peers.map(|peers| Forward { peers: Arc::clone(peers), token })))
+        Ok(Self(Forward::of(app, &parts.headers)))
     }
 }
 

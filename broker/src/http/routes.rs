@@ -13,12 +13,14 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
 use super::error::Elsewhere;
+use super::peers::Passed;
 use super::situations::{self, checks, groups, rules};
 use super::{
     App, Heard, base_map, clients, cluster, events, explain, find_routes, openapi, pages, positions, push,
     query, sse, stats, subscriptions, ws,
 };
 use crate::auth::{self, Scope, Token, TokenSource};
+use crate::model::error::ApiError;
 
 /// The credentials that a request has to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +67,11 @@ impl Route {
             Need::Operator => (Scope::Admin, TokenSource::Header),
             Need::Stream(scope) => (scope, TokenSource::HeaderOrAddress),
         };
-        let state = (Arc::clone(app), self.need, scope, whereabouts);
-        self.handler.route_layer(middleware::from_fn_with_state(state, admit))
+        let forwards = app.peers.is_some()
+            && matches!(self.need, Need::Scope(_))
+            && ["{client}", "{name}"].iter().any(|parameter| self.path.contains(parameter));
+        let gate = Gate { app: Arc::clone(app), need: self.need, scope, whereabouts, forwards };
+        self.handler.route_layer(middleware::from_fn_with_state(gate, admit))
     }
 }
 
@@ -203,13 +208,20 @@ pub(super) fn location(url: &str, uri: &Uri) -> String {
     location
 }
 
+/// What is in front of a handler.
+#[derive(Clone)]
+struct Gate {
+    app: Arc<App>,
+    need: Need,
+    scope: Scope,
+    whereabouts: TokenSource,
+    /// Whether a request that is answered elsewhere is passed on, and not sent there. Streams are sent.
+    forwards: bool,
+}
+
 /// Lets a request in whose token has the scope that it needs, with its principal for the handler.
-async fn admit(
-    State(state): State<(Arc<App>, Need, Scope, TokenSource)>,
-    mut request: Request,
-    next: Next,
-) -> Response {
-    let (app, need, scope, whereabouts) = state;
+async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
+    let Gate { app, need, scope, whereabouts, forwards } = gate;
     let token = if app.authenticator.wants_tokens() {
         Token::of(request.headers(), request.uri(), whereabouts)
     } else {
@@ -232,12 +244,22 @@ async fn admit(
                 heard.tell();
             }
             request.extensions_mut().insert(principal);
-            // Elsewhere everything is answered here.
-            let uri = app.config.cluster.is_partitioned().then(|| request.uri().clone());
+            if !app.config.cluster.is_partitioned() {
+                return next.run(request).await;
+            }
+            let uri = request.uri().clone();
+            let passed = if forwards { Passed::of(&app, &mut request) } else { None };
             let mut response = next.run(request).await;
-            if let (Some(uri), Some(Elsewhere(url))) = (uri, response.extensions_mut().remove::<Elsewhere>())
-                && let Ok(location) = HeaderValue::try_from(location(&url, &uri))
+            let Some(Elsewhere(url)) = response.extensions_mut().remove::<Elsewhere>() else {
+                return response;
+            };
+            let location = location(&url, &uri);
+            if let Some(passed) = passed
+                && let Some(answer) = passed.on(&location).await
             {
+                return answer.unwrap_or_else(ApiError::into_response);
+            }
+            if let Ok(location) = HeaderValue::try_from(location) {
                 response.headers_mut().insert(LOCATION, location);
             }
             response

@@ -239,7 +239,7 @@ pub(crate) static ELSEWHERE: ProblemKind = ProblemKind {
     code: "elsewhere",
     title: "another broker serves the client",
     status: 307,
-    cause: "The cluster has several active brokers, each with the clients of its partition, and this client is in another one's.",
+    cause: "The cluster has several active brokers, each with the clients of its partition, and this client is in another one's. Calls about it are passed on; a stream is not.",
     cure: "Follow `Location`, with the token in a header. A page cannot follow with a WebSocket: it asks [`GET /v1/cluster?client=`](operate.md#brokers-of-a-cluster) first.",
     members: "`Location`",
 };

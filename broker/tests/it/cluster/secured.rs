@@ -66,6 +66,15 @@ fn brokers_ask_one_another_over_tls() {
             (&json!("urn:nearcast:problem:storage"), &json!(detail))
         );
 
+        // A call is passed on by the first; the second tells that it cannot.
+        let door = |from: usize, to: usize| {
+            (&doors[from], format!("/v1/clients/{}/subscriptions/near", clients[to]))
+        };
+        let (first, path) = door(0, 1);
+        first.get(&path).await.expect(200);
+        let (second, path) = door(1, 0);
+        assert_eq!(second.get(&path).await.problem(503)["type"], "urn:nearcast:problem:storage");
+
         // A batch of positions is split by the first, and both move.
         let moves = clients
             .iter()

@@ -132,13 +132,23 @@ fn what_any_broker_accepts_reaches_the_clients_of_all() {
         let members = told["members"].as_array().expect("a list");
         assert!(members.iter().all(|member| member["role"] == "active"), "{told}");
 
-        // A client is served by one of them, and the other one says by which.
+        // A client is served by one of them, and the other one passes calls on.
         let path = format!("/v1/clients/{}/subscriptions/all", clients[1]);
         let subscription = json!({"filters": [{"where": "kind = 'kept'"}], "durable": true});
-        let sent = doors[0].put(&path, &subscription).await;
+        let refused = doors[0].put(&path, &json!({"filters": [{"where": "kind ="}]})).await.problem(400);
+        assert_eq!(refused["type"], "urn:nearcast:problem:invalid-document", "{refused}");
+        doors[0].put(&path, &subscription).await.expect(201);
+        let kept = doors[0].get(&path).await.expect(200);
+        assert_eq!(kept.json()["durable"], true, "{}", kept.text());
+        doors[0].delete(&path).await.expect(204);
+        doors[1].get(&path).await.problem(404);
+        // What a broker has passed on goes no further, and a stream is sent to where it is served.
+        let marked = [("nearcast-forwarded", "1")];
+        let sent = doors[0].send_with("DELETE", &path, None, &marked, String::new()).await;
         assert_eq!((sent.status, &sent.json()["type"]), (307, &json!("urn:nearcast:problem:elsewhere")));
         assert_eq!(sent.headers["location"], format!("{}{path}", two.url));
         let asked = doors[0].get(&format!("/v1/clients/{}/events?access_token=a&x=1", clients[1])).await;
+        assert_eq!(asked.status, 307);
         assert_eq!(asked.headers["location"], format!("{}/v1/clients/{}/events?x=1", two.url, clients[1]));
         for (door, client) in doors.iter().zip(&clients) {
             door.put(&format!("/v1/clients/{client}/subscriptions/all"), &subscription).await.expect(201);
