@@ -375,8 +375,9 @@ export class MapView implements Shown {
   }
 
   /** Goes closer to a cluster. */
-  into({ x, y }: { readonly x: number; readonly y: number }): void {
+  into(at: { readonly x: number; readonly y: number }): void {
     const { map } = this.#base;
+    const { x, y } = this.#density.at(at)?.from ?? at;
     map.easeTo({ center: map.unproject([x, y]), zoom: map.getZoom() + 2 });
   }
 

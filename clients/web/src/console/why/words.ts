@@ -112,8 +112,7 @@ export function sentence(explanation: Explanation, client: string): string {
 /** What holds now, beside what became of the event: `It is 320 m away, within the 500 m around the client, and both conditions hold.` */
 export function nowSentence(explanation: Explanation, fate: NonNullable<Fate>): string {
   const reason = reasonOf(explanation);
-  if (explanation.matched !== fate.delivered)
-    return `It ${explanation.matched ? "would" : "would not"} receive it now: ${reason}.`;
+  if (explanation.matched !== fate.delivered) return `It ${explanation.matched ? "would" : "would not"} receive it now: ${reason}.`;
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
 }
 

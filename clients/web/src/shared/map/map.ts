@@ -127,7 +127,7 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   void world.then(async (outline) => {
     if (outline === undefined || isOver()) return;
     ends.push(addFinder((wanted, limit) => outline.find(wanted, limit)));
-    cities = outline.cities.flatMap(quarterOf);
+    cities = outline.cities.flatMap(quarterOf).map((each) => ({ ...each, isCity: true }));
     base.onTheme(() => outline.paint(palette()));
     const covers = (await city)?.covers;
     if (covers !== undefined && !isOver()) outline.leave(covers);
