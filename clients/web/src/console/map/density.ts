@@ -211,7 +211,8 @@ export function aside(cluster: Cluster, over: readonly Box[], width: number, hei
   const radius = radiusOf(cluster.count) + 3;
   let { x, y } = cluster;
   // A way out of one may lead below the next.
-  for (let tries = 0; tries < over.length; tries++) {
+  let tries = over.length;
+  while (tries-- > 0) {
     const box = over.find(([left, top, right, bottom]) => {
       const [dx, dy] = [x - Math.max(left, Math.min(right, x)), y - Math.max(top, Math.min(bottom, y))];
       return Math.hypot(dx, dy) < radius - 0.01;

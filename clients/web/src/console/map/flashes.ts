@@ -79,9 +79,8 @@ export class Flashes {
     this.#canvas.hidden = this.#flashes.length === 0;
     const pen = this.#canvas.hidden ? null : cleared(this.#canvas, map);
     if (pen === null) return;
-    const colour = getComputedStyle(document.documentElement).getPropertyValue("--map-delivery");
-    pen.strokeStyle = colour;
-    pen.fillStyle = colour;
+    const css = getComputedStyle(document.documentElement);
+    const [colour, areaColour] = [css.getPropertyValue("--map-delivery"), css.getPropertyValue("--map-client")];
     pen.lineCap = "round";
     const { ring_px: widest, line_px, end_px } = map.getZoom() < CLOSE_ZOOM ? FAR : CLOSE;
     let lit = 0;
@@ -97,11 +96,13 @@ export class Flashes {
       });
       // Areas lie below the lines. They light up once the line is there.
       const light = calm.matches ? 0.8 : Math.max(0, Math.min(1, (done - OUT * 0.6) / 0.1)) * Math.min(1, (1 - done) * 1.4);
+      pen.strokeStyle = pen.fillStyle = areaColour;
       for (const { place, areas } of ends)
         for (const area of areas) {
           this.#light(pen, area, place, light);
           lit += 1;
         }
+      pen.strokeStyle = pen.fillStyle = colour;
       pen.lineWidth = line_px;
       pen.globalAlpha = strength * 0.25;
       pen.beginPath();

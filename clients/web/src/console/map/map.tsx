@@ -78,6 +78,7 @@ const MOTIONS: readonly (readonly [Layer, string])[] = [["trails", "Trails"]];
 const SIGNS: readonly (readonly [sample: string, words: string])[] = [
   ["heading", "headed where its tip points"],
   ["trails", "its way in the last 40 s"],
+  ["lit", "an area by which an event reached its client"],
   ["rings", "how many marks are there, a part for each colour"],
   ["dashes", "how far it is between two places"],
   ["violations", "violated a check lately"],

@@ -4,6 +4,7 @@ import { Check, CircleCheck, CircleQuestionMark, CircleX, ListChecks, MapPin, Ra
 import type { DeliveredFeature, Explanation, SubscriptionDocument } from "nearcast";
 
 import { Icon } from "../../shared/icon.js";
+import { unbroken } from "../../shared/readable.js";
 import { conditionWords } from "../clients/subscription.js";
 import { useConsole } from "../context.js";
 import { metres, valueText } from "../words.js";
@@ -46,13 +47,13 @@ export function Answer({
       <div class={`verdict ${isGood ? "good" : "bad"}`}>
         <Icon of={isGood ? CircleCheck : CircleX} size={22} />
         <p>
-          <bdi>{fate === undefined ? sentence(explanation, client) : verdict(client, fate)}</bdi>
+          <bdi>{unbroken(fate === undefined ? sentence(explanation, client) : verdict(client, fate))}</bdi>
           <small>
             Subscription{" "}
             <button type="button" class="link" title={`Open ${client}`} onClick={() => console.open({ kind: "client", client })}>
               <bdi>{subscription}</bdi>
             </button>
-            : {valueText(conditionWords(filters), 120)}
+            : {unbroken(valueText(conditionWords(filters), 120))}
           </small>
         </p>
       </div>
@@ -61,7 +62,7 @@ export function Answer({
       ) : (
         <section class="now" aria-label="Now">
           <h3 class="quiet">Now</h3>
-          <p>{nowSentence(explanation, fate)}</p>
+          <p>{unbroken(nowSentence(explanation, fate))}</p>
           <Holds explanation={explanation} fate={fate} isPublished />
         </section>
       )}
@@ -88,7 +89,7 @@ function Holds({
       {explanation.filters.map(filterWords).map((each, index) => (
         <FilterPart key={index} words={each} number={explanation.filters.length > 1 ? index + 1 : undefined} />
       ))}
-      {reach !== undefined && <p class="quiet">{reach}</p>}
+      {reach !== undefined && <p class="quiet">{unbroken(reach)}</p>}
       {(position !== undefined || fate === undefined) && (
         <dl class="basis">
           {position !== undefined && (
@@ -161,7 +162,7 @@ function FilterPart({ words, number }: { readonly words: FilterWords; readonly n
           <Mark mark={area.mark} />
           <div>
             {area.distance === undefined ? (
-              <span>{area.text}</span>
+              <span>{unbroken(area.text)}</span>
             ) : (
               <>
                 <span class="saw">
