@@ -55,7 +55,7 @@ test("a line says the name, then where, then the rest; the event says everything
     ["More", "https://example.org/works?id=7"],
   ]);
   expect(pairs.map(([label]) => label).slice(4)).toEqual(["Published", "Until", "Place"]);
-  await expect.poll(() => page.locator(".detail .whereabouts").textContent()).toMatch(/^31\d m east · (just now|\d+ s ago)$/);
+  await expect.poll(() => page.locator(".detail .whereabouts").textContent()).toMatch(/^31\d\sm east · (just now|\d+\ss ago)$/);
   const [lon, lat] = [here[0] + 0.004, here[1]];
   const way = page.getByRole("link", { name: "Directions" });
   await expect.poll(() => way.getAttribute("href")).toBe(`geo:${lat},${lon}?q=${lat},${lon}(Road%20closed)`);

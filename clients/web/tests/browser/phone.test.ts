@@ -249,7 +249,7 @@ describe("with one broker", () => {
     await expect.poll(() => me.evaluate((element) => element.style.getPropertyValue("--heading"))).toBe("90deg");
     // A step that may be an error of the fix turns nobody.
     await phone.context.setGeolocation({ longitude: here[0] + 0.001, latitude: here[1] + 0.00003, accuracy: 12 });
-    await seen(page, /accurate to 12 m/);
+    await seen(page, /accurate to 12\sm/);
     expect(await me.evaluate((element) => element.style.getPropertyValue("--heading"))).toBe("90deg");
   });
 

@@ -90,18 +90,11 @@ export class Flashes {
       const reach = calm.matches ? 1 : Math.min(1, done / OUT);
       const strength = calm.matches ? 0.8 : Math.min(1, (1 - done) * 1.5);
       const radius = calm.matches ? widest * 0.6 : widest * (0.25 + 0.75 * Math.sqrt(done));
-      const ends = to.flatMap((client) => {
-        const place = client.at();
-        return place === undefined ? [] : [{ place, areas: client.areas }];
-      });
+      const ends = to.map(({ at, areas }) => ({ place: at(), areas }));
       // Areas lie below the lines. They light up once the line is there.
       const light = calm.matches ? 0.8 : Math.max(0, Math.min(1, (done - OUT * 0.6) / 0.1)) * Math.min(1, (1 - done) * 1.4);
       pen.strokeStyle = pen.fillStyle = areaColour;
-      for (const { place, areas } of ends)
-        for (const area of areas) {
-          this.#light(pen, area, place, light);
-          lit += 1;
-        }
+      for (const { place, areas } of ends) for (const area of areas) lit += Number(this.#light(pen, area, place, light));
       pen.strokeStyle = pen.fillStyle = colour;
       pen.lineWidth = line_px;
       pen.globalAlpha = strength * 0.25;
@@ -110,6 +103,7 @@ export class Flashes {
       pen.fill();
       pen.globalAlpha = strength;
       for (const { place } of ends) {
+        if (place === undefined) continue;
         const end = map.project([place[0], place[1]]);
         const [x, y] = [from.x + (end.x - from.x) * reach, from.y + (end.y - from.y) * reach];
         pen.beginPath();
@@ -132,15 +126,16 @@ export class Flashes {
     this.#next();
   };
 
-  /** Draws an area of a client, which goes along with it. */
-  #light(pen: CanvasRenderingContext2D, area: Feature, [lon, lat]: LonLat, light: number): void {
+  /** Draws an area of a client, which is around where it is by now if it follows; tells whether it is drawn. */
+  #light(pen: CanvasRenderingContext2D, area: Feature, place: LonLat | undefined, light: number): boolean {
     const { map } = this.#base;
     const scale = 2 ** map.getZoom();
     const { geometry, properties } = area;
     const across_px = 2 * Number(discOf(area).properties?.["radius"]) * scale;
     pen.beginPath();
     if (properties?.["follows"] === true) {
-      const { x, y } = map.project([lon, lat]);
+      if (place === undefined) return false;
+      const { x, y } = map.project([place[0], place[1]]);
       pen.arc(x, y, across_px / 2, 0, 2 * Math.PI);
     } else if (geometry.type === "Polygon") for (const ring of geometry.coordinates) this.#trace(pen, ring);
     else if (geometry.type === "LineString") {
@@ -149,7 +144,7 @@ export class Flashes {
       pen.globalAlpha = light * AREA.fill;
       pen.lineWidth = Number(properties?.["width"] ?? 0) * scale;
       pen.stroke();
-      return;
+      return true;
     }
     if (across_px < FILLED_PX) {
       pen.globalAlpha = light * AREA.fill;
@@ -158,6 +153,7 @@ export class Flashes {
     pen.globalAlpha = light * AREA.line;
     pen.lineWidth = AREA.line_px;
     pen.stroke();
+    return true;
   }
 
   #trace(pen: CanvasRenderingContext2D, line: readonly Position[]): void {
