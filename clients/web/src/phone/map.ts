@@ -73,8 +73,8 @@ const NEAR_M = 6000;
 const APART_PX = 28;
 /** Names of the map leave marks free that far around. */
 const MARK_PX = 16;
-/** Around the circle; the attribution stands below it. */
-const RING_PADDING = { top: 16, right: 16, bottom: 32, left: 16 };
+/** Around the circle; the attribution, or the edge of the sheet, lies below it. */
+const RING_PADDING = { top: 12, right: 24, bottom: 36, left: 24 };
 /** A mark in reach stays so far inside of the circle, so that it lies in it as a whole, where the circle is not too small for that. */
 const INSIDE_PX = 15;
 const INSIDE_PART = 0.15;
