@@ -22,8 +22,9 @@ $(PAGES): clients/web/node_modules/.installed $(PAGES_SOURCES)
 	cd clients/web && npm run build
 	@touch $@
 
+# Some tools for development name a newer Node than they need. Errors are shown; warnings of that kind are not.
 %/node_modules/.installed: %/package-lock.json
-	cd $* && npm ci --no-audit --no-fund
+	cd $* && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
 demo: web ## Start a broker and replay real taxis against it; ARGS="--for 20s --speed 60"

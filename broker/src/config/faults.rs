@@ -24,6 +24,9 @@ const ROUND_M_MAX: u64 = 1_000_000;
 /// An engine numbers live objects with 32 bits, and for a moment has more than may be live.
 const LIVE_EVENTS_MAX: u64 = 1_000_000_000;
 
+/// Longest line that the pages show to everybody.
+const NOTICE_BYTES_MAX: usize = 100;
+
 /// It is a part of names in NATS.
 const CLUSTER_NAME_BYTES_MAX: usize = 64;
 
@@ -206,7 +209,7 @@ impl Config {
         if *hold_s > SLOW_HOLD_S_MAX {
             faults.push(format!("routes.slow.hold_s {hold_s} is more than {SLOW_HOLD_S_MAX}"));
         }
-        let config::Console { base_map, object, interests } = &self.console;
+        let config::Console { base_map, object, interests, notice } = &self.console;
         faults.extend(config::interests::read(interests).err().into_iter().flatten());
         if base_map == config::DEMO_ROADS && self.server.world != WorldName::Geodetic {
             faults.push(
@@ -219,6 +222,11 @@ impl Config {
                 "console.object {object:?} is the name of no attribute: at most {} bytes (limits.name_bytes) without control \
                  characters",
                 self.limits.name_bytes
+            ));
+        }
+        if notice.len() > NOTICE_BYTES_MAX || notice.contains(char::is_control) {
+            faults.push(format!(
+                "console.notice is no line of at most {NOTICE_BYTES_MAX} bytes without control characters"
             ));
         }
         if !is_contact(&self.push.contact) {

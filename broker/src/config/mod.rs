@@ -475,6 +475,7 @@ pub struct Console {
     pub base_map: String,
     pub object: String,
     pub interests: String,
+    pub notice: String,
 }
 
 /// The word for the roads of the demo in place of a path, as key `console.base_map`.

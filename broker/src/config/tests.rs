@@ -148,6 +148,10 @@ fn all_faults_are_told_at_once() {
     let faults =
         load("[console]\ninterests = \"\"\"\nFires: type =\n\"\"\"\n", Vec::new()).unwrap_err().faults;
     assert!(faults.len() == 1 && faults[0].contains("console.interests, line 1"), "{faults:?}");
+    for notice in ["two\\nlines", &"x".repeat(101)] {
+        let faults = load(&format!("[console]\nnotice = \"{notice}\"\n"), Vec::new()).unwrap_err().faults;
+        assert!(faults.len() == 1 && faults[0].contains("console.notice"), "{faults:?}");
+    }
     assert!(load("[sessions]\ninaccurate_fixes = \"guess\"\n", Vec::new()).is_err());
 }
 

@@ -51,6 +51,9 @@ const WAVE_MAX: usize = 64;
 /// How long an answer, the last deliveries, and then the goodbyes of the broker may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What the pages say of all that they show: the day of the recording.
+const NOTICE: &str = "Replay of 26 October 2007";
+
 /// Choices of the phone page.
 const INTERESTS: &str = "Slow traffic: speed_kmh < 10 AND status = 'hired'\nFast taxis: speed_kmh >= 80\nFree taxis: status = 'free'";
 
@@ -105,6 +108,7 @@ async fn perform(
     config.console.base_map = DEMO_ROADS.to_owned();
     config.console.object = "taxi_id".to_owned();
     config.console.interests = INTERESTS.to_owned();
+    config.console.notice = NOTICE.to_owned();
     let shutdown = CancellationToken::new();
     let mut server = tokio::spawn(crate::run(listener, config, shutdown.clone()));
 

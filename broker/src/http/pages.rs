@@ -70,7 +70,7 @@ pub(crate) async fn asset(address: Uri, asked: HeaderMap) -> Result<Response, Ap
 
 /// Serves the settings that a page needs before it has a token, as a JSON object.
 pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
-    let Console { object, interests, .. } = &app.config.console;
+    let Console { object, interests, notice, .. } = &app.config.console;
     let settings = json!({
         "world": app.config.server.world.name(),
         "tokens": app.authenticator.wants_tokens(),
@@ -80,6 +80,7 @@ pub(crate) async fn settings(State(app): State<Arc<App>>) -> Response {
         // Settings with faults in them are none that a broker runs with.
         "round_m": app.config.shown_m(),
         "interests": interests::read(interests).unwrap_or_default(),
+        "notice": (!notice.is_empty()).then_some(notice),
     });
     ([(CACHE_CONTROL, ASK_AGAIN)], GUARDS, error::json(StatusCode::OK, settings.to_string())).into_response()
 }

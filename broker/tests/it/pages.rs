@@ -162,15 +162,15 @@ async fn pages_are_told_what_they_have_to_know() {
     let rows = [
         (
             Serve::new(),
-            json!({"world": "geodetic", "tokens": false, "base_map": false, "routes": false, "object": null, "round_m": 1, "interests": []}),
+            json!({"world": "geodetic", "tokens": false, "base_map": false, "routes": false, "object": null, "round_m": 1, "interests": [], "notice": null}),
         ),
         (
             with_base_map(LINES),
-            json!({"world": "geodetic", "tokens": false, "base_map": true, "routes": false, "object": "taxi_id", "round_m": 1, "interests": [{"label": "Fires", "where": "type = 'fire'"}]}),
+            json!({"world": "geodetic", "tokens": false, "base_map": true, "routes": false, "object": "taxi_id", "round_m": 1, "interests": [{"label": "Fires", "where": "type = 'fire'"}], "notice": null}),
         ),
         (
             Serve::new().args(&["--world", "planar"]),
-            json!({"world": "planar", "tokens": false, "base_map": false, "routes": false, "object": null, "round_m": 1, "interests": []}),
+            json!({"world": "planar", "tokens": false, "base_map": false, "routes": false, "object": null, "round_m": 1, "interests": [], "notice": null}),
         ),
     ];
     for (serve, expected) in rows {

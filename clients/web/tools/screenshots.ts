@@ -128,7 +128,7 @@ function why(page: Page, url: string): Promise<void> {
     const others = page.locator(".delivery").filter({ hasText: "slow-traffic" }).filter({ hasNotText: own });
     if ((await others.count()) === 0) return false;
     await others.first().click();
-    const away_m = Number(/^(\d+) m/.exec((await page.locator(".why-label").textContent()) ?? "")?.[1] ?? 0);
+    const away_m = Number(/(\d+)\sm/.exec((await page.locator(".why-label").textContent()) ?? "")?.[1] ?? 0);
     const isTaken = (await page.locator(".answer").getAttribute("data-matched")) === "true";
     if (isTaken && away_m > 200) return true;
     await page.getByRole("button", { name: "Back" }).click();

@@ -8,6 +8,7 @@ import {
   BookOpen,
   FlaskConical,
   Group,
+  History,
   Monitor,
   Moon,
   ShieldCheck,
@@ -88,6 +89,11 @@ function Bar() {
           {why !== undefined && state !== "ready" && <span class="reason">: {why}</span>}
         </span>
       </p>
+      {settings.notice && (
+        <p class="notice-tag" title="All that is shown here">
+          <Icon of={History} size={15} /> <bdi>{settings.notice}</bdi>
+        </p>
+      )}
       <Search />
       <nav class="links" aria-label="Elsewhere">
         <a href="docs" target="_blank" rel="noopener">

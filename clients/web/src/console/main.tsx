@@ -1,6 +1,8 @@
 import "../shared/font.css";
 import "../shared/theme.css";
 import "./console.css";
+import "./map/map.css";
+import "./map/layers.css";
 import "./panel.css";
 import "./situations/situations.css";
 import "./live/live.css";

@@ -197,11 +197,16 @@ export class Console {
         const one = watched === undefined ? undefined : this.clients.mayReachOne(watched, place);
         return one ?? (this.live.came_per_s.peek() < QUIET_PER_S || this.clients.mayReach(place));
       },
-      (feature, clients) => {
+      (feature, reached) => {
         if (replay.at_ms.peek() !== undefined) return;
+        const place = placeOf(feature);
+        const at = view.base.plane.toMap(place);
         view.flash(
-          placeOf(feature),
-          clients.map((client) => this.same.pointOf(client) ?? client),
+          place,
+          reached.map(({ client, subscriptions }) => ({
+            id: this.same.pointOf(client) ?? client,
+            areas: this.clients.areasAt(client, subscriptions, at),
+          })),
         );
       },
     );

@@ -24,7 +24,7 @@ import { kindOf } from "./kind.js";
 import { kindIcons, type Marked } from "./kind-icons.js";
 import { slowNow_ms } from "./now.js";
 import type { Phone } from "./phone.js";
-import { spread } from "./spread.js";
+import { spread, type Within } from "./spread.js";
 import type { Destination } from "./trip.js";
 
 /** Degrees around the middle of the circle that are shaded, at least as far as the map shows beside the largest circle. */
@@ -73,6 +73,11 @@ const NEAR_M = 6000;
 const APART_PX = 28;
 /** Names of the map leave marks free that far around. */
 const MARK_PX = 16;
+/** Around the circle; the attribution, or the edge of the sheet, lies below it. */
+const RING_PADDING = { top: 12, right: 24, bottom: 36, left: 24 };
+/** A mark in reach stays so far inside of the circle, so that it lies in it as a whole, where the circle is not too small for that. */
+const INSIDE_PX = 15;
+const INSIDE_PART = 0.15;
 const OWN_PX = 46;
 const SPREAD = 80;
 /** How much the map shows across before the person has said where they are. */
@@ -102,7 +107,7 @@ export async function drawMap(container: HTMLElement, phone: Phone, settings: Pa
     if (here === undefined) return;
     const ring = circleRing(plane, here.place, phone.preferences.peek().radius_m);
     const bounds = ring.reduce((all, corner) => all.extend(corner), new LngLatBounds());
-    map.fitBounds(bounds, { padding: 24, maxZoom: 17, linear: true, animate });
+    map.fitBounds(bounds, { padding: RING_PADDING, maxZoom: 17, linear: true, animate });
   };
   map.on("resize", () => {
     if (following) centre(false);
@@ -369,6 +374,7 @@ function stepped(world: PageSettings["world"], [x, y]: Place, [east_m, north_m]:
 function spreadOut(
   marks: readonly { readonly key: string; readonly at: [number, number]; readonly fixed: boolean }[],
   zoom: number,
+  circle: readonly [middle: [number, number], edge: [number, number]] | undefined,
 ): ReadonlyMap<string, [number, number]> {
   if (marks.length > SPREAD) return new Map();
   const world_px = 512 * 2 ** zoom;
@@ -376,8 +382,14 @@ function spreadOut(
     const { x, y } = MercatorCoordinate.fromLngLat(at);
     return { x: x * world_px, y: y * world_px, fixed };
   });
+  let within: Within | undefined;
+  if (circle !== undefined) {
+    const [middle, edge] = circle.map((at) => MercatorCoordinate.fromLngLat(at)) as [MercatorCoordinate, MercatorCoordinate];
+    const radius = Math.hypot(edge.x - middle.x, edge.y - middle.y) * world_px;
+    within = { x: middle.x * world_px, y: middle.y * world_px, radius: radius - Math.min(INSIDE_PX, radius * INSIDE_PART) };
+  }
   return new Map(
-    spread(spots, APART_PX).map(({ x, y }, index) => {
+    spread(spots, APART_PX, within).map(({ x, y }, index) => {
       const { lng, lat } = new MercatorCoordinate(x / world_px, y / world_px).toLngLat();
       return [marks[index]?.key ?? "", [lng, lat]];
     }),
@@ -399,13 +411,17 @@ function drawing(
       const gone = status(entry, reach, now_ms);
       return entry.place === undefined || gone === "over" || gone === "left" ? [] : [{ entry, gone, at: plane.toMap(entry.place) }];
     });
+    // What is in reach along a way lies outside of it.
+    const { here, radius_m, corridor } = reach;
+    const edge = here === undefined || corridor !== undefined ? undefined : circleRing(plane, here, radius_m)[0];
     const apart = spreadOut(
       shown
         .filter(({ gone }) => gone === undefined)
         .map(({ entry: { key, alarm }, at }) => ({ key, at, fixed: alarm || key === selected }))
         // Nor do they lie on the own place.
-        .concat(reach.here === undefined ? [] : [{ key: "", at: plane.toMap(reach.here), fixed: true }]),
+        .concat(here === undefined ? [] : [{ key: "", at: plane.toMap(here), fixed: true }]),
       zoom,
+      here === undefined || edge === undefined ? undefined : [plane.toMap(here), edge],
     );
     for (const { entry, gone, at } of shown) {
       const { key, alarm, doubts } = entry;

@@ -12,14 +12,25 @@ const ROUNDS = 24;
 const TURN = 2.4;
 const NUDGE = 0.5;
 
-/** Where spots stand once each two of them are `least` apart, or as far as some rounds bring them. Costs O(spots²) a round. */
-export function spread(spots: readonly Spot[], least: number): { x: number; y: number }[] {
+/** A circle that spots stay in. */
+export interface Within {
+  readonly x: number;
+  readonly y: number;
+  readonly radius: number;
+}
+
+/**
+ * Where spots stand once each two of them are `least` apart, or as far as some rounds bring them, and within a circle, also those that are fixed. Costs
+ * O(spots²) a round.
+ */
+export function spread(spots: readonly Spot[], least: number, within?: Within): { x: number; y: number }[] {
   const taken = new Set<string>();
   const placed = spots.map(({ x, y, fixed = false }, at) => {
     const isTaken = taken.has(`${x} ${y}`);
     taken.add(`${x} ${y}`);
     return isTaken && !fixed ? { x: x + NUDGE * Math.cos(TURN * at), y: y + NUDGE * Math.sin(TURN * at) } : { x, y };
   });
+  for (const spot of placed) bringIn(spot, within);
   for (let round = 0; round < ROUNDS; round++) {
     let moved = false;
     for (const [at, one] of placed.entries()) {
@@ -35,10 +46,22 @@ export function spread(spots: readonly Spot[], least: number): { x: number; y: n
         one.y -= (dy / away) * lacks * own;
         other.x += (dx / away) * lacks * its;
         other.y += (dy / away) * lacks * its;
+        if (!isFixed) bringIn(one, within);
+        if (!otherIsFixed) bringIn(other, within);
         moved = true;
       }
     }
     if (!moved) break;
   }
   return placed;
+}
+
+/** Brings a spot into the circle. */
+function bringIn(spot: { x: number; y: number }, within: Within | undefined): void {
+  if (within === undefined) return;
+  const [dx, dy] = [spot.x - within.x, spot.y - within.y];
+  const away = Math.hypot(dx, dy);
+  if (away <= within.radius || away === 0) return;
+  spot.x = within.x + (dx / away) * within.radius;
+  spot.y = within.y + (dy / away) * within.radius;
 }

@@ -20,6 +20,8 @@ export interface PageSettings {
   readonly object: string | null;
   /** The metres to which positions of clients are shown; 0: they are not. */
   readonly round_m: number;
+  /** What people are to know of all that they see here, as that it is a replay; absent where there is nothing. */
+  readonly notice?: string | null;
   /** Conditions that the phone page offers to choose from, each with a name for people. */
   readonly interests: readonly Interest[];
 }

@@ -87,3 +87,8 @@ export function inLine(name: string, value: string): string {
   if (KINDS.includes(name)) return text;
   return /^\D{4}/.test(text) ? `${label}: ${text}` : `${label} ${text}`;
 }
+
+/** The same text, in which no line ends between a number and its unit. */
+export function unbroken(text: string): string {
+  return text.replaceAll(/(?<=\d) (?=(µs|ms|s|min|h|days|mm|cm|m|km|km\/h|mph|kg|dB|°C|%)(?![\p{L}\d]))/gu, "\u00a0");
+}

@@ -98,6 +98,30 @@ test("where the data is from is told beside the scale, and behind a button on a 
   expect(x + width).toBeLessThanOrEqual(390);
 });
 
+test("land is not seen in the colour of water while the map is still being drawn", async () => {
+  const broker = await Broker.start({});
+  ends.push(() => broker.stop());
+  const pages = await pagesOf(broker);
+  ends.push(() => pages.close());
+  const { page } = await newPage(browser, { colorScheme: "light", viewport: { width: 1280, height: 800 } });
+  ends.push(() => page.context().close());
+  const slow = await page.context().newCDPSession(page);
+  await slow.send("Emulation.setCPUThrottlingRate", { rate: 6 });
+  await page.goto(pages.url);
+  await page.locator("[data-center]").waitFor({ timeout: 60_000 });
+  const seen = new Set<string>();
+  await expect
+    .poll(
+      async () => {
+        seen.add(String(await colourAt(page, [20, 27]))); // Libya
+        return colourAt(page, [-30, 40]); // the Atlantic
+      },
+      { timeout: 60_000, interval: 1 },
+    )
+    .toEqual(rgb(LIGHT.water));
+  expect([...seen]).not.toContain(String(rgb(LIGHT.water)));
+});
+
 test("a planar world has its grid and no earth below it", async () => {
   const page = await open({ settings: { "server.world": "planar" } });
   expect(await page.getByText("Natural Earth").count()).toBe(0);

@@ -127,7 +127,7 @@ test("why is drawn on the map: the area, the event, and the line between them wi
   await page.getByRole("combobox", { name: "Client" }).fill("dora");
   await page.getByRole("button", { name: "Why?" }).click();
   await page.locator('.answer[data-matched="false"]').waitFor();
-  await expect.poll(() => page.locator(".why-label.bad").textContent()).toBe("1.6 km, 1.1 km outside");
+  await expect.poll(() => page.locator(".why-label.bad").textContent()).toBe("now 1.6 km, 1.1 km outside");
   await page.getByRole("combobox", { name: "Client" }).fill("nobody");
   await page.locator(".why-label").waitFor({ state: "detached" });
 });
@@ -149,13 +149,16 @@ test("a delivery of an event opens why it reached its client: a scene on the map
   await row.click();
   await page.getByRole("button", { name: /emil by subscription near/ }).click();
   await page.getByRole("heading", { name: "event bus-9 to client emil" }).waitFor();
+  // What became of it, and apart from that what holds now.
+  const verdict = page.locator(".verdict");
+  await verdict.getByText(/^Delivered to client emil at \d\d:\d\d:\d\d\.$/).waitFor();
+  expect(await verdict.textContent()).not.toMatch(/300/);
   await page
-    .getByText(
-      /^Delivered to client emil at \d\d:\d\d:\d\d: it is 300 m away, within the 500 m around the client, and both conditions hold\.$/,
-    )
+    .getByRole("region", { name: "Now" })
+    .getByText("It is 300 m away, within the 500 m around the client, and both conditions hold.")
     .waitFor();
   await expect.poll(() => page.locator(".why-pin .card strong").allTextContents()).toEqual(["bus-9", "emil"]);
-  await expect.poll(() => page.locator(".why-label.good").textContent()).toBe("300 m");
+  await expect.poll(() => page.locator(".why-label.good").textContent()).toBe("now 300 m");
   expect(new URL(page.url()).searchParams.get("why")).toBe("emil");
   await expectAccessible(page, "why an event reached a client");
   await page.reload();

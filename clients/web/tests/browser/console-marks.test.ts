@@ -64,6 +64,32 @@ test.each([
   await page.context().close();
 });
 
+test("an event lights up the area by which it reached a client", async () => {
+  await fetch(`${broker.url}/v1/clients/ann/subscriptions/bay`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ filters: [{ area: { center: PLACE, radius_m: 900 } }] }),
+  });
+  const { page, errors } = await newPage(browser, { viewport: { width: 1280, height: 800 } });
+  await page.goto(`${pages.url}?at=${PLACE.join(",")},13`);
+  await connected(page);
+  await numberOf(page.locator("[data-layer=areas]"), (count) => count > 0, "areas on the map");
+  const lit = async (): Promise<number> => {
+    await tell();
+    return Number(await page.locator("canvas.flashes").getAttribute("data-areas"));
+  };
+  await expect.poll(lit, { timeout: 30_000 }).toBeGreaterThan(0);
+  // The light goes out again.
+  await expect.poll(() => page.locator("canvas.flashes").isHidden(), { timeout: 30_000 }).toBe(true);
+  await page.getByRole("checkbox", { name: /Deliveries/ }).uncheck();
+  await tell();
+  await numberOf(page.locator("[data-layer=events]"), (count) => count > 0, "objects on the map");
+  expect(await page.locator("canvas.flashes").isHidden()).toBe(true);
+  await fetch(`${broker.url}/v1/clients/ann/subscriptions/bay`, { method: "DELETE" });
+  expect(ownErrors(errors)).toEqual([]);
+  await page.context().close();
+});
+
 test("two tabs of a browser have event streams, and others a WebSocket", async () => {
   const { page } = await newPage(browser, {});
   const context = page.context();

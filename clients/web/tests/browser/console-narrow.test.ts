@@ -36,6 +36,18 @@ afterEach(async () => {
 const grip = () => page.getByRole("separator", { name: "Height of the panel" });
 const height = async (): Promise<number> => (await page.locator(".panel").boundingBox())?.height ?? 0;
 
+test("what the broker says of all that is shown stands in the bar", async () => {
+  await page.route("**/pages.json", async (route) => {
+    const settings = (await (await route.fetch()).json()) as object;
+    await route.fulfill({ json: { ...settings, notice: "Replay of 26 October 2007" } });
+  });
+  await page.reload();
+  await connected(page);
+  await page.getByRole("banner").getByText("Replay of 26 October 2007").waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await expectAccessible(page, "a notice");
+});
+
 test("keys move the sheet through its heights, and nothing overflows at any of them", async () => {
   await grip().focus();
   const heights: number[] = [];

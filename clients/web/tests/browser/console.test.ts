@@ -118,7 +118,7 @@ test("a client shows its state and its subscriptions, and answers for the newest
   const verdict = page.locator(".answer");
   await verdict.waitFor();
   const matched = (await verdict.getAttribute("data-matched")) === "true";
-  await expect.poll(() => verdict.textContent()).toMatch(matched ? /Inside of the polygon/ : /\d (m|km) outside of the polygon/);
+  await expect.poll(() => verdict.textContent()).toMatch(matched ? /Inside of the polygon/ : /\d\s(m|km) outside of the polygon/);
   await expectAccessible(page, "a client");
   await page.getByRole("button", { name: "Back" }).click();
   await page.getByLabel("Find a client by its name").waitFor();

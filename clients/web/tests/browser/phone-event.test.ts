@@ -42,7 +42,7 @@ test("a line says the name, then where, then the rest; the event says everything
   const phone = await withEvents();
   const { page } = phone;
   const line = page.getByRole("button", { name: /Road closed/ });
-  await expect.poll(() => line.textContent()).toMatch(/^\s*Road closed31\d m east · .*Road works.*Depth 40 cm/);
+  await expect.poll(() => line.textContent()).toMatch(/^\s*Road closed31\d\sm east · .*Road works.*Depth 40 cm/);
   await line.click();
   await page.getByRole("heading", { name: "Road closed" }).waitFor();
   const pairs = await page
@@ -55,7 +55,7 @@ test("a line says the name, then where, then the rest; the event says everything
     ["More", "https://example.org/works?id=7"],
   ]);
   expect(pairs.map(([label]) => label).slice(4)).toEqual(["Published", "Until", "Place"]);
-  await expect.poll(() => page.locator(".detail .whereabouts").textContent()).toMatch(/^31\d m east · (just now|\d+ s ago)$/);
+  await expect.poll(() => page.locator(".detail .whereabouts").textContent()).toMatch(/^31\d\sm east · (just now|\d+\ss ago)$/);
   const [lon, lat] = [here[0] + 0.004, here[1]];
   const way = page.getByRole("link", { name: "Directions" });
   await expect.poll(() => way.getAttribute("href")).toBe(`geo:${lat},${lon}?q=${lat},${lon}(Road%20closed)`);
@@ -78,7 +78,7 @@ test("a line says the name, then where, then the rest; the event says everything
   expect(copied).toBe(await page.evaluate(() => document.body.dataset["shared"]));
   // Where the event is, and nothing of where the person is.
   expect(copied).toContain(degrees([lon, lat], "geodetic"));
-  expect(copied).not.toMatch(/31\d m/);
+  expect(copied).not.toMatch(/31\d\sm/);
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
 });
@@ -100,7 +100,7 @@ test("it has the focus, is closed by its button, Escape and Back, and the line h
     expect(await page.getByRole("list").isVisible()).toBe(false);
     await close();
     await heading.waitFor({ state: "detached" });
-    await expect.poll(focused).toMatch(/Road closed31\d m/);
+    await expect.poll(focused).toMatch(/Road closed31\d\sm/);
     expect(page.url()).toBe(`${served.url}phone`);
   }
   // Escape in a dialog above closes that alone.

@@ -215,13 +215,13 @@ describe("with one broker", () => {
     ]);
     await expect.poll(() => phone.titles()).toEqual(["<img src=x onerror=alert(1)>", "Bus"]);
     // What comes one after the other is shown a second later.
-    await expect.poll(() => page.locator(".entry").last().textContent()).toMatch(/20\d m east.*Line 94/);
+    await expect.poll(() => page.locator(".entry").last().textContent()).toMatch(/20\d\sm east.*Line 94/);
     await page.getByRole("button", { name: "Centre on me" }).waitFor();
-    // The bus is 205 m east; the map shows the circle of a kilometre with 24 pixels around it.
+    // The bus is 205 m east; the map shows the circle of a kilometre with 24 pixels around it, 12 of them above and 36 below.
     const map = await page.locator(".map").boundingBox();
     if (map === null) throw new Error("the map is not in sight");
     const pixels_km = (Math.min(map.width, map.height) - 48) / 2;
-    await page.touchscreen.tap(map.x + map.width / 2 + 0.205 * pixels_km, map.y + map.height / 2);
+    await page.touchscreen.tap(map.x + map.width / 2 + 0.205 * pixels_km, map.y + map.height / 2 - 12);
     await page.getByRole("heading", { name: "Bus" }).waitFor();
     await page.getByRole("button", { name: "Close" }).click();
     await page.getByRole("button", { name: /img src/ }).click();
@@ -249,7 +249,7 @@ describe("with one broker", () => {
     await expect.poll(() => me.evaluate((element) => element.style.getPropertyValue("--heading"))).toBe("90deg");
     // A step that may be an error of the fix turns nobody.
     await phone.context.setGeolocation({ longitude: here[0] + 0.001, latitude: here[1] + 0.00003, accuracy: 12 });
-    await seen(page, /accurate to 12 m/);
+    await seen(page, /accurate to 12\sm/);
     expect(await me.evaluate((element) => element.style.getPropertyValue("--heading"))).toBe("90deg");
   });
 
@@ -436,7 +436,7 @@ test("a planar world has no geolocation: one puts oneself there", async () => {
   await publish(served.broker, [feature("near", [x + 600, y + 790]), feature("far", [x + 800, y + 610]), feature("last", [x, y])]);
   await phone.came("last");
   expect(await phone.titles()).toEqual(["last", "near"]);
-  await expect.poll(() => page.locator(".entry", { hasText: "near" }).textContent()).toMatch(/99\d m north-east/);
+  await expect.poll(() => page.locator(".entry", { hasText: "near" }).textContent()).toMatch(/99\d\sm north-east/);
   expect(phone.errors()).toEqual([]);
   await phone.context.close();
   await served.close();

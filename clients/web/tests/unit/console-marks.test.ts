@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { Same } from "../../src/console/live/same.js";
 import { Scale } from "../../src/console/live/scale.js";
 import { Objects } from "../../src/console/live/objects.js";
-import { merged, radiusOf } from "../../src/console/map/density.js";
+import { aside, merged, radiusOf } from "../../src/console/map/density.js";
 
 function taxi(id: number, key?: string): DeliveredFeature {
   const geometry = { type: "Point", coordinates: [9, 45] } as const;
@@ -67,4 +67,20 @@ test("circles that would lie on each other become one, and none is lost", () => 
   expect(circles.length).toBeLessThan(10);
   expect(radiusOf(1)).toBeLessThan(radiusOf(2));
   expect(radiusOf(20_000)).toBe(30);
+});
+
+test("a circle lies beside what stands on the map, and remembers where its marks are", () => {
+  const over = [
+    [12, 12, 100, 48],
+    [340, 12, 378, 120],
+  ] as const;
+  const circle = (x: number, y: number) => aside({ x, y, count: 38, parts: new Map() }, over, 390, 290);
+  const radius = radiusOf(38);
+  expect(circle(200, 150)).toMatchObject({ x: 200, y: 150 });
+  // Below the button, for above it and to its left the map ends.
+  expect(circle(40, 45).y).toBeGreaterThanOrEqual(48 + radius);
+  expect(circle(40, 45)).toMatchObject({ x: 40, from: { x: 40, y: 45 } });
+  // To the left, for to the right there is no room.
+  expect(circle(330, 90).x).toBeLessThanOrEqual(340 - radius);
+  expect(circle(330, 90)).toMatchObject({ y: 90, from: { x: 330, y: 90 } });
 });

@@ -5,7 +5,7 @@ import type { Explanation } from "nearcast";
 import { expect, test } from "vitest";
 
 import { nearest, whyDrawing } from "../../src/console/why/drawing.js";
-import { sentence, type Fate } from "../../src/console/why/words.js";
+import { nowSentence, sentence, verdict } from "../../src/console/why/words.js";
 import { planeOf, type Place } from "../../src/shared/map/plane.js";
 
 const plane = planeOf("geodetic");
@@ -147,23 +147,31 @@ test.each([
 });
 
 test("an answer says what became of the event, apart from what holds now", () => {
-  const said = (matched: boolean, fate?: Fate): string => {
-    const area = { form: "everywhere", holds: true, metres_outside: 0 };
-    const constraints = matched ? [] : [speed(16, "false")];
-    const filters = [{ matched, area, condition: { truth: String(matched), constraints } }];
-    return sentence({ matched, why: "", filters } as unknown as Explanation, "ann", fate).split(": ")[0] ?? "";
-  };
   const at = new Date().toISOString();
   const clock = new Date(at).toLocaleTimeString("en-GB");
-  const [sent, kept] = [{ delivered: true, at }, { delivered: false }] as const;
-  expect([said(true, { delivered: true }), said(true, sent), said(false, sent), said(true, kept), said(false, kept)]).toEqual([
-    "Delivered to client ann",
-    `Delivered to client ann at ${clock}`,
-    `Delivered to client ann at ${clock}; it would not receive it now`,
-    "Not delivered to client ann, which would receive it now",
-    "Not delivered to client ann",
+  expect([verdict("ann", { delivered: true }), verdict("ann", { delivered: true, at }), verdict("ann", { delivered: false })]).toEqual([
+    "Delivered to client ann.",
+    `Delivered to client ann at ${clock}.`,
+    "Not delivered to client ann.",
   ]);
-  expect([said(true), said(false)]).toEqual(["Client ann would receive it", "Client ann would not receive it"]);
+  const now = (matched: boolean, delivered: boolean): string => {
+    const constraints = matched ? [] : [speed(16, "false")];
+    const filters = [{ matched, area: following(320), condition: { truth: String(matched), constraints } }];
+    return nowSentence({ matched, why: "", filters } as unknown as Explanation, { delivered });
+  };
+  expect(now(true, true)).toBe("It is 320 m away, within the 500 m around the client, and any content will do.");
+  expect(now(false, false)).toMatch(/^It is 320 m away, within the 500 m around the client, but its speed is 16 km.h/);
+  expect(now(false, true)).toMatch(/^It would not receive it now: it is 320 m away/);
+  expect(now(true, false)).toMatch(/^It would receive it now: it is 320 m away/);
+});
+
+test("the distance on the map says that it is of now where the answer is of the past", () => {
+  const area = { form: "following", holds: true, distance_m: 320, radius_m: 500, metres_outside: null };
+  const texts = (saysNow: boolean): (string | undefined)[] =>
+    whyDrawing(plane, explained(area, true), [{ radius_m: 500 }], event([9.1, 45.39]), ann([9.1, 45.4]), saysNow).labels.map(
+      ({ text }) => text,
+    );
+  expect([texts(false), texts(true)]).toEqual([["320 m"], ["now 320 m"]]);
 });
 
 test("the broker's words say why an event is kept away that the filters take", () => {

@@ -2,7 +2,7 @@
 
 import { expect, test } from "vitest";
 
-import { inLine, kindText, objectName, readable, words } from "../../src/shared/readable.js";
+import { inLine, kindText, objectName, readable, unbroken, words } from "../../src/shared/readable.js";
 import { eventHash, hashEvent } from "../../src/phone/worker/names.js";
 import { noticeOf, target } from "../../src/phone/worker/notice.js";
 
@@ -57,4 +57,11 @@ test("a notification leads to the page and nowhere else", () => {
   for (const id of ["e1", "a b/ü#%", "=&?"]) expect(hashEvent(eventHash(id))).toBe(id);
   expect(["", "#", "#event=", "#other=1"].map(hashEvent)).toEqual(Array(4).fill(undefined));
   expect(hashEvent("#client=ann+b&event=e%2F1")).toBe("e/1");
+});
+
+test("no line ends between a number and its unit, and between words it may", () => {
+  expect(unbroken("it is 266 m away, 1.1 km/h, within the 500 m around 3 men")).toBe(
+    "it is 266\u00a0m away, 1.1\u00a0km/h, within the 500\u00a0m around 3 men",
+  );
+  expect(unbroken("10 s ago, 3 km in 90 min, -3.5 °C")).toBe("10\u00a0s ago, 3\u00a0km in 90\u00a0min, -3.5\u00a0°C");
 });

@@ -49,3 +49,10 @@ test("what is fixed is not moved: the other one makes room", () => {
     { x: 0, y: 24 },
   ]);
 });
+
+test("no mark leaves the circle, nor stands outside of it, and yet they go apart", () => {
+  const edge = Array.from({ length: 5 }, (_, at) => ({ x: 98, y: at * 4, fixed: at === 0 }));
+  const stand = spread(edge, 24, { x: 0, y: 0, radius: 85 });
+  expect(Math.max(...stand.map(({ x, y }) => Math.hypot(x, y)))).toBeLessThanOrEqual(85 + 1e-9);
+  expect(least(stand)).toBeGreaterThan(15);
+});

@@ -43,6 +43,8 @@ export class Clients {
   readonly seen = signal(false);
   /** Shapes and clients that the map shows. */
   readonly areas = signal(0);
+  /** Of those the ones that move with their clients. */
+  readonly following = signal(0);
   /** Of those the ones that are drawn as one, and from far away hardly. */
   readonly shaded = signal(0);
   /** Areas that there are, drawn or not, of the clients that are listed. */
@@ -129,6 +131,18 @@ export class Clients {
   mayReachOne(client: string, place: Place): boolean | undefined {
     const boxes = this.#boxesOf(client);
     return boxes.length === 0 ? undefined : boxes.some((box) => holds(box, place));
+  }
+
+  /** The areas of some of a client's subscriptions that may hold a place in degrees of the map, as far as they are known. */
+  areasAt(client: string, subscriptions: readonly string[], place: Place): Feature[] {
+    const plane = this.#view?.base.plane;
+    if (plane === undefined) return [];
+    const around = this.placeOf(client);
+    const documents = (this.#subscriptions.get(client)?.documents ?? []).filter(({ id }) => subscriptions.includes(id));
+    return documents
+      .flatMap(({ filters }) => filters)
+      .flatMap(({ area }) => shapesOf(plane, this.ways.laid(client, area, around), around, { follows: followsClient(area) }))
+      .filter((shape) => holds(boxOf(shape), place));
   }
 
   /** Around a client's areas, wherever the map is. */
@@ -242,7 +256,7 @@ export class Clients {
       for (const { filters } of this.#subscriptions.get(client)?.documents ?? []) {
         for (const { area } of filters) {
           all += Number(area !== undefined);
-          const follows = area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
+          const follows = followsClient(area);
           if (follows && (around === undefined || !view.sees(around))) continue;
           if (follows && following.length >= FOLLOWING) {
             left += 1;
@@ -266,6 +280,7 @@ export class Clients {
     const shapes = [...still, ...following];
     this.tooMany.value = left > 0;
     this.areas.value = shapes.length;
+    this.following.value = following.length;
     this.shaded.value = shade.length;
     this.allAreas.value = all;
     this.#boxes = shapes.map(boxOf);
@@ -276,6 +291,11 @@ export class Clients {
     );
     view.draw("shade", shade.map(discOf));
   }
+}
+
+/** Whether an area moves with its client. */
+function followsClient(area: SubscriptionDocument["filters"][number]["area"]): boolean {
+  return area !== undefined && "radius_m" in area && !("center" in area) && !("corridor" in area);
 }
 
 function holds([west, south, east, north]: Box, [x, y]: Place): boolean {

@@ -3,6 +3,8 @@
 
 import { useSignal, type Signal } from "@preact/signals";
 
+import { unbroken } from "../../shared/readable.js";
+import { span } from "../words.js";
 import { areaOf, bucketed, linearAxis, logarithmicAxis, momentsOf, nearestOf, newestOf, pathOf, type Axis } from "./plot.js";
 
 export interface Series {
@@ -138,7 +140,11 @@ export function Chart({
                       {figure}
                       <small>{its}</small>
                     </span>
-                    {greatest !== undefined && <small class="most">max {text(greatest)}</small>}
+                    {greatest !== undefined && (
+                      <small class="most">
+                        max {unbroken(text(greatest))} in&nbsp;{unbroken(span(range_s))}
+                      </small>
+                    )}
                   </span>
                 </span>
               );

@@ -29,6 +29,12 @@ const SETTLED_MS = 5000;
 /** A page that was behind asks again after so long. */
 const BEHIND_MS = 5000;
 
+/** A client that an event has reached, by which of its subscriptions. */
+export interface Reached {
+  readonly client: string;
+  readonly subscriptions: readonly string[];
+}
+
 interface Offered {
   readonly feature: DeliveredFeature;
   readonly due_ms: number;
@@ -55,7 +61,7 @@ export class Reach {
   #watched: string | undefined;
   /** Whether an event may reach somebody of interest. */
   #wanted: (feature: DeliveredFeature) => boolean = () => false;
-  #told: (feature: DeliveredFeature, clients: readonly string[]) => void = () => undefined;
+  #told: (feature: DeliveredFeature, reached: readonly Reached[]) => void = () => undefined;
   #refused: { readonly token: string | undefined } | undefined;
 
   constructor(access: Access) {
@@ -64,7 +70,7 @@ export class Reach {
   }
 
   /** `wanted` says which events are asked about; `told` hears whom one reached, the console left out. */
-  show(wanted: (feature: DeliveredFeature) => boolean, told: (feature: DeliveredFeature, clients: readonly string[]) => void): void {
+  show(wanted: (feature: DeliveredFeature) => boolean, told: (feature: DeliveredFeature, reached: readonly Reached[]) => void): void {
     this.#wanted = wanted;
     this.#told = told;
   }
@@ -135,9 +141,9 @@ export class Reach {
       const { deliveries } = (await this.#access.call(path)) as EventDeliveries;
       const own = this.#access.client.peek();
       const others = deliveries.filter(({ client }) => client !== own);
-      const clients = [...new Set(others.map(({ client }) => client))];
-      this.counts.value = new Map([...[...this.counts.value].slice(-COUNTED + 1), [feature.id, clients.length]]);
-      if (clients.length > 0) this.#told(feature, clients);
+      const reached = [...new Map(others.map((delivery) => [delivery.client, delivery])).values()];
+      this.counts.value = new Map([...[...this.counts.value].slice(-COUNTED + 1), [feature.id, reached.length]]);
+      if (reached.length > 0) this.#told(feature, reached);
       const mine = others.find(({ client }) => client === this.#watched);
       if (mine !== undefined) this.received.value = [{ feature, subscriptions: mine.subscriptions }, ...this.received.value].slice(0, KEPT);
     } catch (error) {

@@ -9,11 +9,11 @@ import { cleared } from "../../shared/map/pen.js";
 
 /** Pixels of the world's width at zoom 0. */
 const WORLD_PX = 512;
-/** From far away there is none, and hardly a tint: a disc around each mark would be taken for a part of it. */
-const OUTLINE = { width: 1.25, opacity: 0.6 };
-const TINT = { city: 0.025, street: 0.1 };
-/** In between the one becomes the other. */
-export const CITY_ZOOM = 11.5;
+/** A city is seen below them; from close by they are what is looked at. */
+const OUTLINE = { width: 1.25, city: 0.45, street: 0.65 };
+const TINT = { city: 0.09, street: 0.1 };
+/** In between the one becomes the other. From farther away there is no outline. */
+export const CITY_ZOOM = 9.5;
 const STREET_ZOOM = 13.5;
 /** Narrower discs have no outline, which would be one more mark, and a deeper tint. */
 const LEAST_PX = 5;
@@ -97,9 +97,9 @@ export class Coverage {
     // Half of each ring lies within a disc, and is taken away: what is left is the outline of all.
     const street = Math.min(1, Math.max(0, (this.#drawn.zoom - CITY_ZOOM) / (STREET_ZOOM - CITY_ZOOM)));
     const isFar = this.#radius * scale < LEAST_PX;
-    if (!isFar && street > 0) {
+    if (!isFar && this.#drawn.zoom >= CITY_ZOOM) {
       pen.lineWidth = (2 * OUTLINE.width) / scale;
-      pen.globalAlpha = OUTLINE.opacity * street;
+      pen.globalAlpha = OUTLINE.city + (OUTLINE.street - OUTLINE.city) * street;
       pen.stroke(path);
       pen.globalAlpha = 1;
       pen.globalCompositeOperation = "destination-out";

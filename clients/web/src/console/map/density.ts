@@ -15,7 +15,11 @@ const EVERY_MS = 500;
 /** How far a mark warms, in cells. */
 const REACH = 4;
 
-interface Cluster {
+/** What stands on the map: circles lie beside it. */
+const OVER = ".layers, .zoom, .time, .ring-key";
+
+export interface Cluster {
+  /** Where its circle is drawn. */
   readonly x: number;
   readonly y: number;
   readonly count: number;
@@ -31,7 +35,7 @@ export class Density {
   readonly #points: Points;
   readonly #canvas: HTMLCanvasElement;
   readonly #shown: () => Marks;
-  #clusters: readonly Cluster[] = [];
+  #clusters: readonly (Cluster & { readonly from: Spot })[] = [];
   #frame = 0;
 
   /** `shown`: what is to be drawn now; points are drawn elsewhere. */
@@ -67,13 +71,13 @@ export class Density {
     });
   }
 
-  /** Those that are drawn. */
-  get clusters(): readonly Cluster[] {
+  /** Those that are drawn, each with where its marks are. */
+  get clusters(): readonly (Cluster & { readonly from: Spot })[] {
     return this.#clusters;
   }
 
   /** The cluster at a place of the screen. */
-  at({ x, y }: { readonly x: number; readonly y: number }): Cluster | undefined {
+  at({ x, y }: Spot): (Cluster & { readonly from: Spot }) | undefined {
     return this.#clusters.find((cluster) => Math.hypot(cluster.x - x, cluster.y - y) <= radiusOf(cluster.count));
   }
 
@@ -91,7 +95,9 @@ export class Density {
         add(found.parts, colour, 1);
       }
     });
-    this.#clusters = merged([...cells.values()].map(({ x, y, count, parts }) => ({ x: x / count, y: y / count, count, parts })));
+    const circles = merged([...cells.values()].map(({ x, y, count, parts }) => ({ x: x / count, y: y / count, count, parts })));
+    const over = this.#over();
+    this.#clusters = circles.map((circle) => aside(circle, over, width, height));
     const css = getComputedStyle(document.documentElement);
     const [ground, text] = [css.getPropertyValue("--surface"), css.getPropertyValue("--text")];
     pen.textAlign = "center";
@@ -109,6 +115,15 @@ export class Density {
       pen.font = `650 ${count < 100 ? 12 : 12.5}px Inter, system-ui, sans-serif`;
       pen.fillText(count < 10_000 ? count.toLocaleString("en") : `${Math.round(count / 1000)}k`, x, y + 0.5);
     }
+  }
+
+  /** What stands on the map now. */
+  #over(): Box[] {
+    const frame = this.#canvas.getBoundingClientRect();
+    return [...(this.#canvas.closest(".map")?.querySelectorAll(OVER) ?? [])]
+      .map((element) => element.getBoundingClientRect())
+      .filter(({ width }) => width > 0)
+      .map(({ left, top, right, bottom }) => [left - frame.left, top - frame.top, right - frame.left, bottom - frame.top] as const);
   }
 
   /** Pieces of a disc, by how many there are of each colour; always in the same order, from above. */
@@ -186,6 +201,43 @@ export function merged(clusters: readonly Cluster[]): Cluster[] {
     }
   }
   return kept;
+}
+
+/** West, north, east and south on the screen. */
+type Box = readonly [left: number, top: number, right: number, bottom: number];
+
+/** A circle beside what stands on the map, by the shortest way that does not leave the map; where it is where nothing lies on it. */
+export function aside(cluster: Cluster, over: readonly Box[], width: number, height: number): Cluster & { readonly from: Spot } {
+  const radius = radiusOf(cluster.count) + 3;
+  let { x, y } = cluster;
+  // A way out of one may lead below the next.
+  let tries = over.length;
+  while (tries-- > 0) {
+    const box = over.find(([left, top, right, bottom]) => {
+      const [dx, dy] = [x - Math.max(left, Math.min(right, x)), y - Math.max(top, Math.min(bottom, y))];
+      return Math.hypot(dx, dy) < radius - 0.01;
+    });
+    if (box === undefined) break;
+    const [left, top, right, bottom] = box;
+    const ways: readonly Spot[] = [
+      { x: left - radius, y },
+      { x: right + radius, y },
+      { x, y: top - radius },
+      { x, y: bottom + radius },
+    ];
+    const away = (way: Spot): number => Math.hypot(way.x - cluster.x, way.y - cluster.y);
+    const [nearest] = ways
+      .filter((way) => way.x >= radius && way.y >= radius && way.x <= width - radius && way.y <= height - radius)
+      .sort((one, other) => away(one) - away(other));
+    if (nearest === undefined) break;
+    ({ x, y } = nearest);
+  }
+  return { ...cluster, x, y, from: { x: cluster.x, y: cluster.y } };
+}
+
+interface Spot {
+  readonly x: number;
+  readonly y: number;
 }
 
 function add(parts: Map<string, number>, colour: string, number: number): void {

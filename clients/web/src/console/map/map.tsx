@@ -78,6 +78,7 @@ const MOTIONS: readonly (readonly [Layer, string])[] = [["trails", "Trails"]];
 const SIGNS: readonly (readonly [sample: string, words: string])[] = [
   ["heading", "headed where its tip points"],
   ["trails", "its way in the last 40 s"],
+  ["lit", "an area by which an event reached its client"],
   ["rings", "how many marks are there, a part for each colour"],
   ["dashes", "how far it is between two places"],
   ["violations", "violated a check lately"],
@@ -137,19 +138,22 @@ function Switches() {
     groups: standing,
     violations: found,
   };
-  /** What a count is of, where that is not all. */
+  /** What a layer is, and what its count is of, where that is not all. */
   const notes: Readonly<Partial<Record<Layer, string>>> = {
-    ...(attribute !== undefined && { events: `newest of each ${kind}` }),
-    flashes: closeBy.flashes === true ? "drawn close by: zoom in" : "a ring around who just got one",
+    ...(attribute !== undefined && { events: `the newest of each ${kind}` }),
+    flashes: "areas that matched light up",
     violations: `in the last minute${marked > 0 && found !== marked ? `, by ${counted(marked, kind)}` : ""}`,
-    clients: [
-      `${count(placed)} of ${count(known)} placed`,
-      ...(closeBy.clients === true ? ["drawn close by: zoom in"] : []),
-      ...(known > placed ? [`${count(known - placed)} without position`] : []),
-      ...(merged > 0 ? [`${merged === placed ? "all" : count(merged)} drawn as ${kind}s`] : []),
-    ].join(", "),
-    ...(closeBy.areas === true && { areas: `${count(shaded)} of ${count(clients.areas.value)} are drawn close by: zoom in` }),
-    ...(clients.tooMany.value && { areas: `of ${count(clients.allAreas.value)}, zoom in for more` }),
+    clients:
+      known > placed
+        ? `${count(known - placed)} more without position`
+        : merged > 0
+          ? `${merged === placed ? "" : `${count(merged)} `}drawn as ${kind}s`
+          : "",
+    areas: clients.tooMany.value
+      ? `of ${count(clients.allAreas.value)}, zoom in for more`
+      : 2 * clients.following.value > clients.areas.value
+        ? "they move with their clients"
+        : "",
   };
   return (
     <>
@@ -226,7 +230,7 @@ function LayerSwitch({
   // Events that are coloured by a value have no colour of their own.
   const style = one && other && { background: `linear-gradient(90deg, var(--map-c${one.colour}) 50%, var(--map-c${other.colour}) 50%)` };
   return (
-    <label title={note}>
+    <label>
       <input
         type="checkbox"
         checked={layers.value[layer]}
@@ -242,7 +246,7 @@ function LayerSwitch({
           {count(number)}
         </output>
       )}
-      {note !== "" && <span class="visually-hidden">{note}</span>}
+      {note !== "" && <small class="note quiet">{note}</small>}
     </label>
   );
 }

@@ -5,7 +5,7 @@ import { LngLat, MercatorCoordinate, type Map as LibraryMap, type PaddingOptions
 /** The buttons, and the time above the attribution, each with its distance from the edge, in CSS pixels. */
 const UNDER = { top: 40, right: 64, bottom: 96 };
 /** The switches of the layers in the upper left corner. */
-const SWITCHES = { width: 264, height: 226 };
+const SWITCHES = { width: 264, height: 296 };
 /** On a narrow screen, and while a scene is shown, the switches are one button, which a cluster is to lie below. */
 const BUTTON = { top: 76, bottom: 76 };
 const NARROW_PX = 720;

@@ -310,14 +310,13 @@ export class MapView implements Shown {
     this.#density.draw();
   }
 
-  /** Shows that an event has reached clients. */
-  flash(place: Place, clients: readonly string[]): void {
+  /** Shows that an event has reached clients, by their points, and in which areas. */
+  flash(place: Place, reached: readonly { readonly id: string; readonly areas: readonly Feature[] }[]): void {
     if (!this.#switched.flashes || this.#answered || this.marks !== "points") return;
-    const to = clients.flatMap((client) => {
-      const at = this.seenAt(client);
-      return at === undefined ? [] : [at];
-    });
-    this.#flashes.add(this.#base.plane.toMap(place), to);
+    this.#flashes.add(
+      this.#base.plane.toMap(place),
+      reached.map(({ id, areas }) => ({ at: () => this.seenAt(id), areas })),
+    );
   }
 
   /** Draws lines between objects, by their names. */
@@ -376,8 +375,9 @@ export class MapView implements Shown {
   }
 
   /** Goes closer to a cluster. */
-  into({ x, y }: { readonly x: number; readonly y: number }): void {
+  into(at: { readonly x: number; readonly y: number }): void {
     const { map } = this.#base;
+    const { x, y } = this.#density.at(at)?.from ?? at;
     map.easeTo({ center: map.unproject([x, y]), zoom: map.getZoom() + 2 });
   }
 

@@ -1,13 +1,15 @@
 // An answer to Why: one sentence, the steps from the event to the client, and what holds and what does not.
 
 import { Check, CircleCheck, CircleQuestionMark, CircleX, ListChecks, MapPin, Radar, Smartphone, X, type IconNode } from "lucide";
-import type { DeliveredFeature, Explanation } from "nearcast";
+import type { DeliveredFeature, Explanation, SubscriptionDocument } from "nearcast";
 
 import { Icon } from "../../shared/icon.js";
-import { metres } from "../words.js";
+import { unbroken } from "../../shared/readable.js";
+import { conditionWords } from "../clients/subscription.js";
 import { useConsole } from "../context.js";
+import { metres, valueText } from "../words.js";
 import { Gauge } from "./gauge.js";
-import { decisive, filterWords, notes, nowWords, sentence, type Fate, type FilterWords } from "./words.js";
+import { decisive, filterWords, notes, nowSentence, sentence, verdict, type Fate, type FilterWords } from "./words.js";
 
 const MARKS = { yes: [Check, "holds"], no: [X, "does not hold"], unknown: [CircleQuestionMark, "unknown"] } as const;
 
@@ -20,69 +22,99 @@ export function Mark({ mark }: { readonly mark: keyof typeof MARKS }) {
   );
 }
 
+/** The verdict first, which is of the past where that is known; apart from it, what holds now. */
 export function Answer({
   explanation,
   client,
   subscription,
+  filters,
   event,
   fate,
 }: {
   readonly explanation: Explanation;
   readonly client: string;
   readonly subscription: string;
+  /** Those of the subscription. */
+  readonly filters: SubscriptionDocument["filters"];
   readonly event: DeliveredFeature | undefined;
   readonly fate: Fate;
 }) {
   const console = useConsole();
   const { matched } = explanation;
-  const filter = decisive(explanation);
-  const { reach, position, isOld = false } = notes(explanation);
-  const mayBeElsewhere = isOld && !(fate?.delivered === true && matched);
+  const isGood = fate?.delivered ?? matched;
   return (
     <div class="answer" data-matched={matched}>
-      <div class={`verdict ${matched ? "good" : "bad"}`}>
-        <Icon of={matched ? CircleCheck : CircleX} size={22} />
+      <div class={`verdict ${isGood ? "good" : "bad"}`}>
+        <Icon of={isGood ? CircleCheck : CircleX} size={22} />
         <p>
-          <bdi>{sentence(explanation, client, fate)}</bdi>
-          {fate !== undefined && <small>{nowWords(explanation)}</small>}
-        </p>
-      </div>
-      {filter !== undefined && <Steps {...filterWords(filter)} matched={matched} />}
-      {explanation.filters.map(filterWords).map((each, index) => (
-        <FilterPart key={index} words={each} number={explanation.filters.length > 1 ? index + 1 : undefined} />
-      ))}
-      {reach !== undefined && <p class="quiet">{reach}</p>}
-      <dl class="basis">
-        <div>
-          <dt>Subscription</dt>
-          <dd>
+          <bdi>{unbroken(fate === undefined ? sentence(explanation, client) : verdict(client, fate))}</bdi>
+          <small>
+            Subscription{" "}
             <button type="button" class="link" title={`Open ${client}`} onClick={() => console.open({ kind: "client", client })}>
               <bdi>{subscription}</bdi>
             </button>
-          </dd>
-        </div>
-        {position !== undefined && (
-          <div>
-            <dt>Position</dt>
-            {/* Where the client was when it received the event, another position counts. */}
-            <dd class={mayBeElsewhere ? "warn" : undefined}>
-              {position}
-              {mayBeElsewhere && ": the client may be elsewhere by now"}
-            </dd>
-          </div>
-        )}
-        {fate === undefined && (
-          <div>
-            <dt>Evaluated</dt>
-            <dd title={event === undefined ? undefined : "As if the event were published now"}>now</dd>
-          </div>
-        )}
-      </dl>
+            : {unbroken(valueText(conditionWords(filters), 120))}
+          </small>
+        </p>
+      </div>
+      {fate === undefined ? (
+        <Holds explanation={explanation} fate={fate} isPublished={event !== undefined} />
+      ) : (
+        <section class="now" aria-label="Now">
+          <h3 class="quiet">Now</h3>
+          <p>{unbroken(nowSentence(explanation, fate))}</p>
+          <Holds explanation={explanation} fate={fate} isPublished />
+        </section>
+      )}
     </div>
   );
 }
 
-/** The way of the event: each step lets it pass, or it does not; beyond the first that does not, the way is broken. */
+/** What holds now: the steps from the event to the client, and each part of the filters. */
+function Holds({
+  explanation,
+  fate,
+  isPublished,
+}: {
+  readonly explanation: Explanation;
+  readonly fate: Fate;
+  readonly isPublished: boolean;
+}) {
+  const filter = decisive(explanation);
+  const { reach, position, isOld = false } = notes(explanation);
+  const mayBeElsewhere = isOld && !(fate?.delivered === true && explanation.matched);
+  return (
+    <>
+      {filter !== undefined && <Steps {...filterWords(filter)} matched={explanation.matched} />}
+      {explanation.filters.map(filterWords).map((each, index) => (
+        <FilterPart key={index} words={each} number={explanation.filters.length > 1 ? index + 1 : undefined} />
+      ))}
+      {reach !== undefined && <p class="quiet">{unbroken(reach)}</p>}
+      {(position !== undefined || fate === undefined) && (
+        <dl class="basis">
+          {position !== undefined && (
+            <div>
+              <dt>Position of the client</dt>
+              {/* Where the client was when it received the event, another position counts. */}
+              <dd class={mayBeElsewhere ? "warn" : undefined}>
+                {position}
+                {mayBeElsewhere && ": the client may be elsewhere by now"}
+              </dd>
+            </div>
+          )}
+          {fate === undefined && (
+            <div>
+              <dt>Evaluated</dt>
+              <dd>now{isPublished && ", as if the event were published now"}</dd>
+            </div>
+          )}
+        </dl>
+      )}
+    </>
+  );
+}
+
+/** The way of the event: each step lets it pass until one stops it, which stands out; those behind that one are not reached. */
 function Steps({ area, nearest, constraints, conditionHolds: met, matched }: FilterWords) {
   const inArea = area.mark === "yes" && nearest?.mark !== "no";
   const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean])[] = [
@@ -91,20 +123,25 @@ function Steps({ area, nearest, constraints, conditionHolds: met, matched }: Fil
     [ListChecks, constraints.length === 0 ? "No condition" : "Conditions", met],
     [Smartphone, "Client", matched],
   ];
-  const stopped = steps.findIndex(([, , taken]) => !taken);
+  const found = steps.findIndex(([, , taken]) => !taken);
+  const stopped = found < 0 ? steps.length : found;
   return (
     <ol class="steps" aria-hidden="true">
-      {steps.map(([icon, label, taken], index) => (
-        <li key={index} class={`${taken ? "taken" : "stopped"} ${stopped >= 0 && index > stopped ? "beyond" : ""}`}>
+      {steps.map(([icon, label], index) => (
+        <li key={index} class={index < stopped ? "taken" : index === stopped ? "stopped" : "beyond"}>
           <span class="stop">
             <Icon of={icon} size={18} />
-            {index > 0 && (
+            {index > 0 && index <= stopped && (
               <span class="tick">
-                <Icon of={taken ? Check : X} size={10} />
+                <Icon of={index < stopped ? Check : X} size={10} />
               </span>
             )}
           </span>
-          <span>{label}</span>
+          <span>
+            {label}
+            {index > stopped && <small>not reached</small>}
+            {index === stopped && <small>stops here</small>}
+          </span>
         </li>
       ))}
     </ol>
@@ -125,7 +162,7 @@ function FilterPart({ words, number }: { readonly words: FilterWords; readonly n
           <Mark mark={area.mark} />
           <div>
             {area.distance === undefined ? (
-              <span>{area.text}</span>
+              <span>{unbroken(area.text)}</span>
             ) : (
               <>
                 <span class="saw">

@@ -48,13 +48,14 @@ interface Named {
   readonly name: string;
 }
 
-/** Draws each filter's area; the client's place is absent where it is not shown. */
+/** Draws each filter's area; the client's place is absent where it is not shown. `saysNow`: the distance is of now, and the answer is of the past. */
 export function whyDrawing(
   plane: Plane,
   explanation: Explanation,
   areas: readonly (AreaShown | undefined)[],
   event: Named,
   { place: client, name }: Omit<Named, "place"> & { readonly place: Place | undefined },
+  saysNow = false,
 ): WhyDrawing {
   const at = plane.toMap(event.place);
   const holds = explanation.matched;
@@ -85,7 +86,7 @@ export function whyDrawing(
     const corner = `${isAbove ? "top" : "bottom"}-${at[0] < to[0] ? "right" : "left"}` as const;
     labels.push({
       at: [to[0] + (at[0] - to[0]) * part, to[1] + (at[1] - to[1]) * part],
-      text: `${metres(far)}${outside === undefined ? "" : isRound ? `, ${metres(outside)} outside` : " outside"}`,
+      text: `${saysNow ? "now " : ""}${metres(far)}${outside === undefined ? "" : isRound ? `, ${metres(outside)} outside` : " outside"}`,
       holds: area.holds,
       ...(isOut && { anchor: isSteep ? "left" : corner }),
     });

@@ -155,10 +155,11 @@ export function WhyForm({
   const [map, answered] = [view.value, answer.value];
   useEffect(() => {
     if (map === undefined || answered?.event === undefined) return;
-    const { explanation, filters, place } = answered;
+    const { explanation, filters, place, fate } = answered;
     const laid = filters.map(({ area }) => clients.ways.laid(answered.client, area, place));
     const named = { place: placeOf(answered.event), name: nameOf(answered.event, live.objects.attribute) };
-    map.answer.show(whyDrawing(map.base.plane, explanation, laid, named, { place, name: answered.client }));
+    const drawn = whyDrawing(map.base.plane, explanation, laid, named, { place, name: answered.client }, fate !== undefined);
+    map.answer.show(drawn);
     return () => map.answer.show(undefined);
   }, [map, answered]);
   const said = useRef<HTMLDivElement>(null);
@@ -280,6 +281,7 @@ export function WhyForm({
           explanation={answer.value.explanation}
           client={answer.value.client}
           subscription={answer.value.subscription}
+          filters={answer.value.filters}
           event={answer.value.event}
           fate={answer.value.fate}
         />

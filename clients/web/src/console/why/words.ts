@@ -98,34 +98,39 @@ export function decisive(explanation: Explanation): Filter | undefined {
  */
 export type Fate = { readonly delivered: true; readonly at?: string | undefined } | { readonly delivered: false } | undefined;
 
-/** What became of the event, and what the answer says, which is of now. */
-function beginningOf(matched: boolean, client: string, fate: Fate): string {
-  if (fate?.delivered === true) {
-    const delivered = `Delivered to client ${client}${fate.at === undefined ? "" : ` at ${moment(fate.at)}`}`;
-    return matched ? delivered : `${delivered}; it would not receive it now`;
-  }
-  if (fate?.delivered === false)
-    return matched ? `Not delivered to client ${client}, which would receive it now` : `Not delivered to client ${client}`;
-  return `Client ${client} ${matched ? "would receive it" : "would not receive it"}`;
+/** What became of the event, and nothing of what holds now: `Delivered to client ann at 18:04:08.` */
+export function verdict(client: string, fate: NonNullable<Fate>): string {
+  if (!fate.delivered) return `Not delivered to client ${client}.`;
+  return `Delivered to client ${client}${fate.at === undefined ? "" : ` at ${moment(fate.at)}`}.`;
 }
 
-/** The answer in one sentence: `Delivered to client ann at 18:04:08: it is 320 m away, within the 500 m around the client, and both conditions hold.` */
-export function sentence(explanation: Explanation, client: string, fate?: Fate): string {
+/** An answer of which nothing is known but what holds now: `Client ann would receive it: it is 320 m away, within the 500 m around the client.` */
+export function sentence(explanation: Explanation, client: string): string {
+  return `Client ${client} ${explanation.matched ? "would receive it" : "would not receive it"}: ${reasonOf(explanation)}.`;
+}
+
+/** What holds now, beside what became of the event: `It is 320 m away, within the 500 m around the client, and both conditions hold.` */
+export function nowSentence(explanation: Explanation, fate: NonNullable<Fate>): string {
+  const reason = reasonOf(explanation);
+  if (explanation.matched !== fate.delivered) return `It ${explanation.matched ? "would" : "would not"} receive it now: ${reason}.`;
+  return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
+}
+
+/** Why the event is taken or not, as a part of a sentence. */
+function reasonOf(explanation: Explanation): string {
   const { matched } = explanation;
   const filter = decisive(explanation);
-  const beginning = beginningOf(matched, client, fate);
-  if (filter?.matched !== matched) return `${beginning}: ${explanation.why}.`;
+  if (filter?.matched !== matched) return explanation.why;
   const { area, condition } = filter;
   const { nearest } = area as Area;
-  if (matched && area.form === "everywhere" && condition.constraints.length === 0)
-    return `${beginning}: any place and any content will do.`;
+  if (matched && area.form === "everywhere" && condition.constraints.length === 0) return "any place and any content will do";
   const where = whereWords(area);
   const failed = [
     ...(nearest?.holds === false ? [nearestWords(nearest)] : []),
     ...condition.constraints.filter(({ truth }) => truth !== "true" && condition.truth !== "true").map(failWords),
   ].slice(0, 2);
-  if (matched) return `${beginning}: ${where}, and ${holdWords(condition.constraints)}.`;
-  return failed.length === 0 ? `${beginning}: ${where}.` : `${beginning}: ${where}, ${area.holds ? "but" : "and"} ${failed.join("; ")}.`;
+  if (matched) return `${where}, and ${holdWords(condition.constraints)}`;
+  return failed.length === 0 ? where : `${where}, ${area.holds ? "but" : "and"} ${failed.join("; ")}`;
 }
 
 function nearestWords({ k, rank }: NonNullable<Area["nearest"]>): string {
@@ -177,12 +182,6 @@ function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): 
 
 /** A client may have gone elsewhere since it told a position that is older. */
 const OLD_S = 60;
-
-/** What tells an answer, which is of now, from what became of the event. */
-export function nowWords({ filters }: Explanation): string {
-  const isMeasured = filters.some(({ area }) => typeof (area as Area).distance_m === "number");
-  return isMeasured ? "The distances below are those of now." : "What is below is evaluated now.";
-}
 
 /** What else the answer says: a sentence of the event's own reach, and how well the client's place is known. */
 export function notes(explanation: Explanation): { readonly reach?: string; readonly position?: string; readonly isOld?: true } {

@@ -1,7 +1,7 @@
 // The page: a bar, the map, and the sheet that the thumb reaches.
 
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { SlidersHorizontal } from "lucide";
+import { History, SlidersHorizontal } from "lucide";
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 
@@ -60,6 +60,7 @@ export function App({ phone }: Props): JSX.Element {
           </button>
           {/* It stays where it was while an event is open. */}
           <div class="scroll" hidden={opened !== undefined}>
+            <Notice phone={phone} />
             <Newer phone={phone} />
             <Stopped phone={phone} />
             {!forgotten &&
@@ -98,6 +99,17 @@ function useOpened(phone: Phone): Entry | undefined {
     line?.focus();
   }, [opened?.key]);
   return opened;
+}
+
+/** What the broker says of all that is shown here, as that it is a replay. */
+function Notice({ phone }: Props): JSX.Element | null {
+  const notice = phone.world.value?.settings.notice;
+  if (!notice) return null;
+  return (
+    <p class="broker-notice">
+      <Icon of={History} size={16} /> <bdi>{notice}</bdi>
+    </p>
+  );
 }
 
 /** The page has been changed since it was loaded. */

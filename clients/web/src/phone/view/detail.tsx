@@ -11,7 +11,7 @@ import type { Entry } from "../entry.js";
 import { status } from "../entry.js";
 import { now_ms } from "../now.js";
 import { dateTime } from "../../shared/date-time.js";
-import { readable } from "../../shared/readable.js";
+import { readable, unbroken } from "../../shared/readable.js";
 import { ago, doubtWords, goneWords, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
@@ -55,9 +55,9 @@ export function Detail({ phone, entry, show }: DetailProps): JSX.Element {
       <p class="whereabouts numbers">
         {isAround && <Arrow world={world} from={here} to={place} />}
         <span>
-          {isAround && <strong>{whereabouts(world, here, place)}</strong>}
+          {isAround && <strong>{unbroken(whereabouts(world, here, place))}</strong>}
           {isAround && " · "}
-          {ago(now_ms.value - time_ms)}
+          {unbroken(ago(now_ms.value - time_ms))}
           {gone !== undefined && ` · ${goneWords(gone)}`}
         </span>
       </p>

@@ -13,7 +13,7 @@ import { slowNow_ms } from "../now.js";
 import { radiusAt, stepOf } from "../radius.js";
 import { Icon } from "../../shared/icon.js";
 import { distance_m } from "../../shared/map/plane.js";
-import { inLine } from "../../shared/readable.js";
+import { inLine, unbroken } from "../../shared/readable.js";
 import { ago, doubtWords, goneWords, metres, whereabouts } from "../words.js";
 import { Arrow } from "./arrow.js";
 import type { Props } from "./app.js";
@@ -175,7 +175,7 @@ function GroupLine({ phone, group }: Props & { readonly group: Group }): JSX.Ele
             <span class="whereabouts numbers">
               <Arrow world={world} from={here} to={nearest.place} />
               <span>
-                nearest <strong>{whereabouts(world, here, nearest.place)}</strong> · <bdi>{nearest.title}</bdi>
+                nearest <strong>{unbroken(whereabouts(world, here, nearest.place))}</strong> · <bdi>{nearest.title}</bdi>
               </span>
             </span>
           )}
@@ -216,8 +216,8 @@ function Empty({ phone }: Props): JSX.Element {
         <strong>Nothing near you yet.</strong>
       </p>
       <p class="quiet">
-        What happens within {metres(radius_m)} of you{phone.trip.destination.value !== undefined && ", or on your way,"} appears here by
-        itself.
+        What happens within {unbroken(metres(radius_m))} of you{phone.trip.destination.value !== undefined && ", or on your way,"} appears
+        here by itself.
       </p>
       {wider_m > radius_m && (
         <button type="button" onClick={() => phone.prefer({ radius_m: wider_m })}>
@@ -244,16 +244,16 @@ function Line({ phone, entry, tagged }: LineProps): JSX.Element {
     return (
       <li class="entry gap">
         <p>{title}</p>
-        <p class="quiet numbers">{ago(slowNow_ms.value - time_ms)}</p>
+        <p class="quiet numbers">{unbroken(ago(slowNow_ms.value - time_ms))}</p>
       </li>
     );
   }
   const { world, here, corridor } = phone.reach.value;
   const gone = status(entry, phone.reach.value, slowNow_ms.value);
   const words = [
-    here !== undefined && place !== undefined ? whereabouts(world, here, place) : undefined,
+    here !== undefined && place !== undefined ? unbroken(whereabouts(world, here, place)) : undefined,
     gone === undefined && place !== undefined && corridor?.holds(place) === true ? "on your way" : undefined,
-    ago(slowNow_ms.value - time_ms),
+    unbroken(ago(slowNow_ms.value - time_ms)),
     gone === undefined ? undefined : goneWords(gone),
   ].filter((word) => word !== undefined);
   return (

@@ -7,6 +7,7 @@ import { now_ms } from "../now.js";
 import { clockTime } from "../../shared/date-time.js";
 import { ago, metres, typedPlace } from "../words.js";
 import { degrees } from "../../shared/degrees.js";
+import { unbroken } from "../../shared/readable.js";
 import type { Phone } from "../phone.js";
 import type { Props } from "./app.js";
 import { FoldSign } from "./fold.js";
@@ -89,7 +90,7 @@ export function Sent({ phone }: Props): JSX.Element | null {
     const exact = here?.accuracy_m === undefined || here.accuracy_m < 1 ? "" : `, accurate to ${metres(here.accuracy_m)}`;
     // Nothing comes before both are in force.
     if (told_ms === undefined || phone.wish.state.value === "waits") return "Sending your place…";
-    return `Your place was sent ${ago(now_ms.value - told_ms)}${exact}.`;
+    return unbroken(`Your place was sent ${ago(now_ms.value - told_ms)}${exact}.`);
   });
   return words.value === undefined ? null : <small class="sent quiet numbers">{words}</small>;
 }

@@ -2,6 +2,7 @@
 
 import type { JSX } from "preact";
 
+import { unbroken } from "../../shared/readable.js";
 import { metres } from "../words.js";
 import type { Props } from "./app.js";
 import { Typed } from "./place.js";
@@ -18,8 +19,8 @@ export function Welcome({ phone, putHere }: WelcomeProps): JSX.Element {
     <section class="welcome" aria-labelledby="welcome">
       <h2 id="welcome">Where are you?</h2>
       <p>
-        Events within <strong>{metres(phone.preferences.value.radius_m)}</strong> of you appear here as they happen, and go along when you
-        move.
+        Events within <strong>{unbroken(metres(phone.preferences.value.radius_m))}</strong> of you appear here as they happen, and go along
+        when you move.
       </p>
       {settings !== undefined && !planar && (
         <>

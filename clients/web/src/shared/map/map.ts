@@ -120,17 +120,15 @@ export async function createMap(container: HTMLElement, settings: PageSettings, 
   dark.addEventListener("change", repaint);
   addEventListener(THEME_CHANGED, repaint);
   base.onTheme(() => {
-    map.setPaintProperty("ground", "background-color", text("--map-ground"));
+    // Until the outline is drawn, all is land: water is drawn with the land that lies in it.
+    map.setPaintProperty("ground", "background-color", isPlanar ? text("--map-ground") : palette().land);
     map.setPaintProperty("grid", "line-color", text("--map-grid"));
   });
   void world.then(async (outline) => {
     if (outline === undefined || isOver()) return;
     ends.push(addFinder((wanted, limit) => outline.find(wanted, limit)));
-    cities = outline.cities.flatMap(quarterOf);
-    base.onTheme(() => {
-      map.setPaintProperty("ground", "background-color", palette().water);
-      outline.paint(palette());
-    });
+    cities = outline.cities.flatMap(quarterOf).map((each) => ({ ...each, isCity: true }));
+    base.onTheme(() => outline.paint(palette()));
     const covers = (await city)?.covers;
     if (covers !== undefined && !isOver()) outline.leave(covers);
   });

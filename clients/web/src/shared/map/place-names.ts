@@ -38,6 +38,8 @@ const EQUATOR_M = 40_075_017;
 export interface Quarter {
   readonly name: string;
   readonly at: readonly [lon: number, lat: number];
+  /** It is a whole city, which is not to be taken for one of its quarters. */
+  readonly isCity?: boolean;
 }
 
 /** The name of a feature at a point, or none. */
@@ -98,7 +100,7 @@ export function showPlaceNames(map: MapLibreMap, quarters: () => readonly Quarte
     const obstacles = names.obstacles();
     const own = new Map(found.map((each) => [each.text, each]));
     // All of them are measured together.
-    const areas = new Map(close.map(({ name }) => [name, spanOf(name, "area")]));
+    const areas = new Map(close.map(({ name, isCity = false }) => [name, spanOf(name, isCity ? "area whole" : "area")]));
     holder.replaceChildren(...found.map(({ name }) => name), ...areas.values());
     const room = new Room(map, holder, obstacles);
     const drop = Number(getComputedStyle(holder).getPropertyValue("--drop")) || 0;

@@ -15,11 +15,23 @@ export const ABOVE: ExpressionSpecification = ["step", ["zoom"], 1, CITIES_MAX_Z
 const isDue: ExpressionSpecification = ["<=", ["get", "zoom"], ["zoom"]];
 const isKind = (kind: string): ExpressionSpecification => ["==", ["get", "kind"], kind];
 
+const isSea: ExpressionSpecification = ["has", "sea"];
+const isLand: ExpressionSpecification = ["!", isSea];
+
 export const worldGround: Drawn = (palette) => [
+  // Its edges are those of tiles, and would be seen.
+  {
+    id: "world-sea",
+    type: "fill",
+    source: "world-land",
+    filter: isSea,
+    paint: { "fill-color": palette.water, "fill-antialias": false },
+  },
   // The water is darker along the coast: most of that line lies below the land.
   line({
     id: "world-shore",
     source: "world-land",
+    filter: isLand,
     paint: {
       "line-color": palette.shore,
       "line-width": byZoom(1.3, [0, 1], [6, 4], [10, 10], [14, 16]),
@@ -27,7 +39,7 @@ export const worldGround: Drawn = (palette) => [
       "line-opacity": 0.5,
     },
   }),
-  { id: "world-land", type: "fill", source: "world-land", paint: { "fill-color": palette.land } },
+  { id: "world-land", type: "fill", source: "world-land", filter: isLand, paint: { "fill-color": palette.land } },
   { id: "world-lakes", type: "fill", source: "world-lakes", paint: { "fill-color": palette.water } },
   line({
     id: "world-rivers",

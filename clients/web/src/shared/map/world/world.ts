@@ -19,6 +19,24 @@ export const WORLD_ATTRIBUTION = "Natural Earth, GeoNames";
 /** It is not cut into smaller tiles than these: what is seen closer is drawn larger. */
 const MAX_ZOOM = 9;
 
+/** All of the world. It is in the tiles of the land, so that nowhere water is drawn before the land in it. */
+const SEA: Feature = {
+  type: "Feature",
+  properties: { sea: true },
+  geometry: {
+    type: "Polygon",
+    coordinates: [
+      [
+        [-180, -90],
+        [180, -90],
+        [180, 90],
+        [-180, 90],
+        [-180, -90],
+      ],
+    ],
+  },
+};
+
 /** West, south, east, north in degrees. */
 export type Bounds = readonly [west: number, south: number, east: number, north: number];
 
@@ -40,7 +58,10 @@ export async function showWorld(map: MapLibreMap, palette: Palette): Promise<Out
   const isNear = nearCities(world.cities);
   const smoothed = (lines: readonly Position[][]): Position[][] => lines.map((line) => smooth(line, isNear));
   const sources = {
-    "world-land": { type: "Feature", properties: {}, geometry: { ...land, coordinates: land.coordinates.map(smoothed) } },
+    "world-land": {
+      type: "FeatureCollection",
+      features: [SEA, { type: "Feature", properties: {}, geometry: { ...land, coordinates: land.coordinates.map(smoothed) } }],
+    },
     "world-borders": { type: "Feature", properties: {}, geometry: { ...borders, coordinates: smoothed(borders.coordinates) } },
     "world-lakes": feature(world.waters, collection(world.waters, "lakes")),
     "world-rivers": feature(world.waters, collection(world.waters, "rivers")),
