@@ -30,14 +30,13 @@ constexpr uint32_t NAME_NUMBER = NAME_COMPLETE - 1;
 /// Of an attribute's name: any of several values counts.
 constexpr uint32_t NAME_ARRAY = 1u << 31;
 
-/// Of an answer's event: the other number is that of an entry, which the host has to decide.
+/// Of an answer, whose lower half is an event and whose upper half a subscription: that is an entry instead, which the host
+/// has to decide.
 constexpr uint32_t ANSWER_DOUBT = 1u << 31;
 
 /// Attributes of an event up to which they are in any order; those of an event with more ascend by name.
 constexpr uint32_t UNSORTED = 8;
 
-/// Words from the count of answers to the first of them.
-constexpr uint32_t FOUND_HEAD = 4;
 /// Counts that a warp adds up in one go when it sorts.
 constexpr uint32_t CHUNK = 1024;
 
@@ -64,7 +63,7 @@ struct alignas(8) GpuAttribute {
   uint32_t name;
   uint32_t code;
 };
-static_assert(sizeof(GpuAttribute) == 8, "shared with Rust");
+static_assert(sizeof(GpuAttribute) == 8, "a word for each, as the encoder writes them");
 
 struct GpuConstraint {
   uint32_t name;

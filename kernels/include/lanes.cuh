@@ -60,3 +60,10 @@ DEVICE uint32_t lanes_before(uint32_t value, uint32_t* total) {
 
 /// Writes a word that the host looks at, in one piece.
 DEVICE void publish(uint64_t* word, uint64_t value) { *static_cast<volatile uint64_t*>(word) = value; }
+
+/// Lets the host see what this thread wrote before it sees what is written after.
+DEVICE void host_fence() {
+#ifdef __CUDACC__
+  __threadfence_system();
+#endif
+}

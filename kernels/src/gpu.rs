@@ -6,9 +6,8 @@ use bytemuck::{Pod, Zeroable};
 pub const LEVELS: usize = 32;
 /// Counts that a warp adds up in one go when it sorts.
 pub const CHUNK: usize = 1024;
-/// Words from the count of answers to the first of them.
-pub const FOUND_HEAD: usize = 4;
-/// Attributes of an event up to which they are in any order; those of an event with more ascend by name.
+/// Attributes of an event up to which they are in any order; those of an event with more ascend by name. One is a word for the
+/// name's number and [`NAME_ARRAY`], and one for the value's code.
 pub const UNSORTED: usize = 8;
 /// No entry, the end of a list.
 pub const NONE: u32 = u32::MAX;
@@ -27,7 +26,8 @@ pub const NAME_COMPLETE: u32 = 1 << 30;
 pub const NAME_ARRAY: u32 = 1 << 31;
 /// Entries are below this: slots of the base keep two bits for themselves.
 pub const ENTRIES_END: u32 = 1 << 30;
-/// Bit of an answer's event: the other number is that of an entry, which the host has to decide.
+/// Bit of an answer, whose lower half is the event's number in its batch and whose upper half a subscription: that is an entry
+/// instead, which the host has to decide.
 pub const ANSWER_DOUBT: u32 = 1 << 31;
 
 /// A circle.
@@ -56,16 +56,6 @@ pub struct Event {
     pub attributes: u32,
     /// Zero.
     pub unused: u32,
-}
-
-/// An attribute of an event; see [`UNSORTED`] for their order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Attribute {
-    /// The name's number, and [`NAME_ARRAY`].
-    pub name: u32,
-    /// The value's code.
-    pub code: u32,
 }
 
 /// A constraint: accepts codes from `low` to `high`.
@@ -150,23 +140,11 @@ pub struct Levels {
     pub dimensions: u32,
 }
 
-/// An answer of a match kernel: the event's number, with [`ANSWER_DOUBT`], and a subscription or an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
-#[repr(C)]
-pub struct Answer {
-    /// The event's number in its batch.
-    pub event: u32,
-    /// A subscription, or in doubt an entry.
-    pub id: u32,
-}
-
 const _: () = assert!(size_of::<Place>() == 16);
 const _: () = assert!(size_of::<Event>() == 32);
-const _: () = assert!(size_of::<Attribute>() == 8);
 const _: () = assert!(size_of::<Constraint>() == 12);
 const _: () = assert!(size_of::<ConstraintUpdate>() == 16);
 const _: () = assert!(size_of::<EntryUpdate>() == 48);
 const _: () = assert!(size_of::<HeadUpdate>() == 8);
 const _: () = assert!(size_of::<Move>() == 20);
 const _: () = assert!(size_of::<Levels>() == 264);
-const _: () = assert!(size_of::<Answer>() == 8);

@@ -9,9 +9,16 @@
 constexpr uint32_t QUEUE = 64;
 /// Warps of a block at most.
 constexpr uint32_t WARPS_MAX = 8;
-/// Of a candidate: it lies in the log; its area holds the event for certain.
+/// Slots whose names a lane asks for before it looks at any: the waits for memory overlap.
+constexpr uint32_t SLOTS = 8;
+/// Constraints that a lane asks for together.
+constexpr uint32_t CONSTRAINTS = 4;
+/// Attributes of an event that are brought from the host's memory once; those of an event with more are read there.
+constexpr uint32_t NEAR = 64;
+/// Of a candidate: it lies in the log.
 constexpr uint32_t FROM_LOG = 1u << 31;
-constexpr uint32_t IN_AREA = 1u << 30;
+/// What a warp that is done adds to the tally: answers are counted below.
+constexpr uint64_t DONE = uint64_t(1) << 48;
 
 /// Filters sorted by cell. Entries with a stamp above `epoch` have changed since: their places here are old.
 struct Base {
@@ -48,72 +55,70 @@ struct Search {
   Base base;
   Log log;
   Table table;
-  uint32_t* found;
+  uint64_t* found;
+  uint64_t* tally;
   uint32_t capacity;
   uint32_t* queue;
   uint32_t queued;
 
-  /// Puts the lanes' candidates into the queue.
-  MEMBER void push(bool hit, uint32_t candidate) {
-    const uint32_t hits = ballot(hit);
+  /// Puts the lanes' candidates into the queue; `hits` are the lanes that have one.
+  MEMBER void push(uint32_t hits, bool hit, uint32_t candidate) {
     if (hit) queue[queued + popcount(hits & lanes_below())] = candidate;
     queued += popcount(hits);
     warp_sync();
     if (queued > QUEUE - LANES) drain();
   }
 
-  /// Tests one slot's names and place.
-  MEMBER bool passes(uint32_t mask, const Place* place, uint32_t* flags) const {
-    if (mask & ~event.mask) return false;
-    const Verdict verdict = location_verdict(event, *place);
-    *flags = verdict == Verdict::Yes ? IN_AREA : 0;
-    return verdict != Verdict::No;
-  }
-
-  /// Looks at the slots of the base from one to another; every lane has the same.
-  MEMBER void search_slots(uint32_t start, uint32_t end, uint32_t lane, uint32_t lanes) {
-    for (uint32_t first = start; first < end; first += lanes) {
-      const uint32_t slot = first + lane;
-      uint32_t flags = 0;
-      const bool hit = slot < end && passes(base.masks[slot], &base.places[slot], &flags);
-      push(hit, slot | flags);
+  /// Looks for slots without a name that the event lacks: `length` of them from `start` on, modulo `ring` + 1. Every lane
+  /// has the same.
+  MEMBER void scan(const uint32_t* masks, uint32_t start, uint32_t length, uint32_t ring, uint32_t flag,
+                   uint32_t lane, uint32_t lanes) {
+    for (uint32_t first = 0; first < length; first += lanes * SLOTS) {
+      uint32_t lacks[SLOTS];
+      for (uint32_t each = 0; each < SLOTS; each++) {
+        const uint32_t at = first + each * lanes + lane;
+        lacks[each] = at < length ? masks[(start + at) & ring] & ~event.mask : 1;
+      }
+      uint32_t passed = 0;
+      for (uint32_t each = 0; each < SLOTS; each++) passed |= lacks[each] == 0 ? 1u << each : 0;
+      for (uint32_t hits = ballot(passed != 0); hits != 0; hits = ballot(passed != 0)) {
+        const uint32_t each = passed == 0 ? 0 : lowest_bit(passed);
+        push(hits, passed != 0, ((start + first + each * lanes + lane) & ring) | flag);
+        passed &= passed - 1;
+      }
     }
   }
 
-  MEMBER void search_log(uint32_t lane, uint32_t lanes) {
-    const uint32_t length = log.end - log.start;
-    for (uint32_t first = 0; first < length; first += lanes) {
-      const uint32_t slot = (log.start + first + lane) & log.mask;
-      uint32_t flags = 0;
-      const bool hit = first + lane < length && passes(log.masks[slot], &log.places[slot], &flags);
-      push(hit, slot | flags | FROM_LOG);
-    }
-  }
-
-  /// Decides one candidate by its constraints; tells what to answer.
-  MEMBER bool decide(uint32_t candidate, uint32_t* word, uint32_t* id) const {
-    const uint32_t slot = candidate & ~(FROM_LOG | IN_AREA);
-    uint32_t entry;
-    if (candidate & FROM_LOG) {
-      entry = log.entries[slot];
-      if (log.stamps[slot] != table.stamps[entry]) return false;
-    } else {
-      entry = base.entries[slot];
-      if (table.stamps[entry] > base.epoch) return false;
-    }
+  /// Decides one candidate by its place and its constraints; tells what to answer.
+  MEMBER bool decide(uint32_t candidate, uint64_t* answer) const {
+    const bool from_log = candidate & FROM_LOG;
+    const uint32_t slot = candidate & ~FROM_LOG;
+    const Place place = (from_log ? log.places : base.places)[slot];
+    const uint32_t entry = (from_log ? log.entries : base.entries)[slot];
+    const Verdict there = location_verdict(event, place);
+    if (there == Verdict::No) return false;
+    const uint32_t stamp = table.stamps[entry];
     const uint32_t kind = table.kinds[entry];
+    const uint32_t start = table.starts[entry];
+    const uint32_t subscription = table.subscriptions[entry];
+    if (from_log ? log.stamps[slot] != stamp : stamp > base.epoch) return false;
     // A slot of the ring may be left over from before the entry was there.
     if (!(kind & KIND_LIVE)) return false;
-    const GpuConstraint* constraints = table.constraints + table.starts[entry];
-    bool certain = candidate & IN_AREA && kind & KIND_CIRCLE && !(event.flags & EVENT_DOUBT);
-    for (uint32_t each = 0; each < (kind & KIND_CONSTRAINTS); each++) {
-      const Verdict verdict =
-          value_verdict(constraints[each], attributes, event.flags & EVENT_ATTRIBUTES);
-      if (verdict == Verdict::No) return false;
-      certain = certain && verdict == Verdict::Yes;
+    bool certain = there == Verdict::Yes && kind & KIND_CIRCLE && !(event.flags & EVENT_DOUBT);
+    const uint32_t count = kind & KIND_CONSTRAINTS;
+    for (uint32_t first = 0; first < count; first += CONSTRAINTS) {
+      GpuConstraint constraints[CONSTRAINTS];
+      for (uint32_t each = 0; each < CONSTRAINTS; each++) {
+        if (first + each < count) constraints[each] = table.constraints[start + first + each];
+      }
+      for (uint32_t each = 0; each < CONSTRAINTS; each++) {
+        if (first + each >= count) continue;
+        const Verdict verdict = value_verdict(constraints[each], attributes, event.flags & EVENT_ATTRIBUTES);
+        if (verdict == Verdict::No) return false;
+        certain = certain && verdict == Verdict::Yes;
+      }
     }
-    *word = number | (certain ? 0 : ANSWER_DOUBT);
-    *id = certain ? table.subscriptions[entry] : entry;
+    *answer = uint64_t(certain ? subscription : entry) << 32 | number | (certain ? 0 : ANSWER_DOUBT);
     return true;
   }
 
@@ -121,18 +126,16 @@ struct Search {
   MEMBER void drain() {
     for (uint32_t first = 0; first < queued; first += LANES) {
       const uint32_t at = first + lane_index();
-      uint32_t word = 0, id = 0;
-      const bool answer = at < queued && decide(queue[at], &word, &id);
-      const uint32_t answers = ballot(answer);
+      uint64_t answer = 0;
+      const bool holds = at < queued && decide(queue[at], &answer);
+      const uint32_t answers = ballot(holds);
       if (answers == 0) continue;
       uint64_t place = 0;
-      if (lane_index() == 0) {
-        place = atomic_add_wide(reinterpret_cast<uint64_t*>(found), popcount(answers));
-      }
+      if (lane_index() == 0) place = atomic_add_wide(tally, popcount(answers)) % DONE;
       place = shuffle(place, 0) + popcount(answers & lanes_below());
-      if (answer && place < capacity) {
-        found[FOUND_HEAD + 2 * place] = word;
-        found[FOUND_HEAD + 2 * place + 1] = id;
+      if (holds && place < capacity) {
+        publish(&found[1 + place], answer);
+        host_fence();
       }
     }
     queued = 0;
@@ -140,41 +143,51 @@ struct Search {
   }
 };
 
-/// Grid: 1-D, events_count * parts warps; the parts of an event share its slots out among them. Pairs come unordered.
-/// exchange: at 0 [events_count] GpuEvent in; at attributes_at (in words) their GpuAttribute in; at found_at, a multiple
-/// of FOUND_HEAD, the count of pairs in 64 bits, starts at 0, ends above capacity on overflow; FOUND_HEAD words on
-/// [capacity] pairs out
+/// Grid: 1-D, events_count * parts warps, fewer than 2^16; the parts of an event share its slots out among them. Pairs
+/// come unordered.
+/// sent, the host's memory: [events_count] GpuEvent in; at attributes_at (in pairs of words) their GpuAttribute in
+/// found [1 + capacity] out, the host's memory: pairs, and then, as the first, their count and one, above capacity + 1 on
+/// overflow
+/// tally [1] in and out, 0: pairs in the lower 48 bits, warps that are done above
 /// offsets [buckets_mask + 2], occupied [1], base_*, log_*, the table's arrays in
-KERNEL gpu_match(uint32_t* exchange, uint32_t events_count, uint32_t parts, uint32_t attributes_at,
-                 uint32_t found_at, uint32_t capacity, GpuLevels levels, const uint32_t* occupied,
-                 const uint32_t* offsets, uint32_t buckets_mask, uint32_t epoch, const Place* base_places,
-                 const uint32_t* base_masks, const uint32_t* base_entries, const Place* log_places,
-                 const uint32_t* log_masks, const uint32_t* log_entries, const uint32_t* log_stamps,
-                 uint32_t log_start, uint32_t log_end, uint32_t log_mask, const uint32_t* stamps,
-                 const uint32_t* subscriptions, const uint32_t* kinds, const uint32_t* starts,
-                 const GpuConstraint* constraints) {
+KERNEL __launch_bounds__(WARPS_MAX * LANES)
+gpu_match(const uint64_t* sent, uint32_t events_count, uint32_t parts, uint32_t attributes_at, uint64_t* found,
+          uint64_t* tally, uint32_t capacity, GpuLevels levels, const uint32_t* occupied, const uint32_t* offsets,
+          uint32_t buckets_mask, uint32_t epoch, const Place* base_places, const uint32_t* base_masks,
+          const uint32_t* base_entries, const Place* log_places, const uint32_t* log_masks,
+          const uint32_t* log_entries, const uint32_t* log_stamps, uint32_t log_start, uint32_t log_end,
+          uint32_t log_mask, const uint32_t* stamps, const uint32_t* subscriptions, const uint32_t* kinds,
+          const uint32_t* starts, const GpuConstraint* constraints) {
   SHARED uint32_t queues[WARPS_MAX][QUEUE];
+  SHARED GpuAttribute near[WARPS_MAX][NEAR];
   const uint32_t number = warp_index() / parts;
   if (number >= events_count) return;
   const uint32_t part = warp_index() % parts;
-  const GpuEvent event = reinterpret_cast<const GpuEvent*>(exchange)[number];
+  const uint32_t levels_there = *occupied;
+  const GpuEvent event = reinterpret_cast<const GpuEvent*>(sent)[number];
   const GpuAttribute* attributes =
-      reinterpret_cast<const GpuAttribute*>(exchange + attributes_at) + event.attributes;
+      reinterpret_cast<const GpuAttribute*>(sent + attributes_at) + event.attributes;
+  const uint32_t attributes_count = event.flags & EVENT_ATTRIBUTES;
+  if (attributes_count <= NEAR) {
+    for (uint32_t at = lane_index(); at < attributes_count; at += LANES) near[warp_in_block()][at] = attributes[at];
+    attributes = near[warp_in_block()];
+    warp_sync();
+  }
   Search search = {event,
                    attributes,
                    number,
                    {offsets, buckets_mask, epoch, base_places, base_masks, base_entries},
                    {log_places, log_masks, log_entries, log_stamps, log_start, log_end, log_mask},
                    {stamps, subscriptions, kinds, starts, constraints},
-                   exchange + found_at,
+                   found,
+                   tally,
                    capacity,
                    queues[warp_in_block()],
                    0};
   const uint32_t lane = part * LANES + lane_index();
   const uint32_t lanes = parts * LANES;
-  const uint32_t levels_there = *occupied;
-  for (uint32_t level = 0; level < LEVELS; level++) {
-    if (!(levels_there >> level & 1)) continue;
+  for (uint32_t left = levels_there; left != 0; left &= left - 1) {
+    const uint32_t level = lowest_bit(left);
     Rows rows;
     rows.count = 1;
     if (level != UNBOUNDED) rows = rows_around(event, levels, level);
@@ -193,15 +206,24 @@ KERNEL gpu_match(uint32_t* exchange, uint32_t events_count, uint32_t parts, uint
         const uint32_t from = round == 0 ? first : 0;
         const uint32_t many = round == 0 ? head : count - head;
         const uint32_t start = many == 0 ? 0 : offsets[from];
-        const uint32_t end = many == 0 ? 0 : offsets[from + many];
-        for (uint32_t left = ballot(start < end); left != 0; left &= left - 1) {
-          const uint32_t owner = lowest_bit(left);
-          search.search_slots(shuffle(start, owner), shuffle(end, owner), lane, lanes);
+        const uint32_t length = many == 0 ? 0 : offsets[from + many] - start;
+        for (uint32_t owners = ballot(length > 0); owners != 0; owners &= owners - 1) {
+          const uint32_t owner = lowest_bit(owners);
+          search.scan(base_masks, shuffle(start, owner), shuffle(length, owner), ~0u, 0, lane, lanes);
         }
       }
     }
   }
-  search.search_log(lane, lanes);
+  search.scan(log_masks, log_start, log_end - log_start, log_mask, FROM_LOG, lane, lanes);
   search.drain();
+  // Each lane's answers are on their way to the host before the warp counts as done.
+  if (lane_index() == 0) {
+    const uint64_t earlier = atomic_add_wide(tally, DONE);
+    if (earlier / DONE + 1 == events_count * parts) {
+      *tally = 0;
+      host_fence();
+      publish(&found[0], earlier % DONE + 1);
+    }
+  }
 }
 HOST_ENTRY(gpu_match)

@@ -131,7 +131,6 @@ mod tests {
         for (name, value) in [
             ("LEVELS", gpu::LEVELS as u64),
             ("CHUNK", gpu::CHUNK as u64),
-            ("FOUND_HEAD", gpu::FOUND_HEAD as u64),
             ("NONE", gpu::NONE.into()),
             ("KIND_CIRCLE", gpu::KIND_CIRCLE.into()),
             ("KIND_LIVE", gpu::KIND_LIVE.into()),

@@ -7,6 +7,7 @@ use groups_gpu::Method;
 
 use crate::engines::Engines;
 use crate::folder::{Assigned, assignments, folder, instances};
+use crate::random::asked_runs;
 use crate::{is_on_device, is_soak, kernels};
 
 /// Of so many assignments, one is given to the algorithms of the paper where the processor is the device: each needs a model.
@@ -43,7 +44,10 @@ fn every_assignment_is_left_as_expected() {
         .collect();
     let mut engines = Engines::new(&kernels());
     let (mut seen, mut wipe_outs) = (0, 0);
-    for (file, assigned) in assignments(&folder, &networks) {
+    let few = asked_runs().map_or(usize::MAX, |runs| usize::try_from(runs).unwrap_or(usize::MAX));
+    for (file, mut assigned) in assignments(&folder, &networks) {
+        // Of each instance.
+        assigned.truncate(few);
         let network = &networks[&file];
         engines.load(network);
         let starts: Vec<_> = assigned.iter().map(|assigned| assigned.start.clone()).collect();
@@ -59,5 +63,6 @@ fn every_assignment_is_left_as_expected() {
             wipe_outs += usize::from(removed.is_none());
         }
     }
-    assert_eq!((seen, wipe_outs), (9_075, 1_589));
+    println!("{seen} assignments, {wipe_outs} of them inconsistent");
+    assert!(few < usize::MAX || (seen, wipe_outs) == (9_075, 1_589), "{seen}, {wipe_outs}");
 }

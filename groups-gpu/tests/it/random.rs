@@ -12,9 +12,12 @@ use crate::oracle::Described;
 use crate::{HOST_BYTES, is_soak, kernels};
 
 /// As many as `NEARCAST_GROUPS_RUNS` says: a sanitizer takes a hundred times as long for each.
+pub(crate) fn asked_runs() -> Option<u64> {
+    std::env::var("NEARCAST_GROUPS_RUNS").ok().and_then(|runs| runs.parse().ok())
+}
+
 fn runs() -> u64 {
-    let asked = std::env::var("NEARCAST_GROUPS_RUNS").ok().and_then(|runs| runs.parse().ok());
-    asked.unwrap_or(if is_soak() { 100_000 } else { 2_000 })
+    asked_runs().unwrap_or(if is_soak() { 100_000 } else { 2_000 })
 }
 
 /// Whether values were removed and some of each variable are left.

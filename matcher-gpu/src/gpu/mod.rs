@@ -6,8 +6,9 @@
 //! grown, the base is sorted anew on the device, beside the matching. A move is one record for a client, however many
 //! filters follow it; the device walks their list.
 //!
-//! Batches are cut into waves that go through encoding, copies, search and decision on several threads at once. What
-//! single precision and codes of values leave in doubt comes back as such and is decided exactly on the host.
+//! Batches are cut into waves that go through encoding, search and decision on several threads at once; the device reads a
+//! wave in the host's memory and writes the answers there. What single precision and codes of values leave in doubt comes
+//! back as such and is decided exactly on the host.
 
 mod arena;
 pub(crate) mod base;
@@ -40,8 +41,8 @@ use wave::Lane;
 const WAVE_MAX: usize = 8192;
 /// Events of a wave at least, unless there are fewer.
 const WAVE_MIN: usize = 256;
-/// Events of a wave at least where a thread has a second one: calls of the driver cost as much as writing some hundred events down.
-const WAVE_AGAIN_MIN: usize = 1024;
+/// Events of a wave at least where a thread has a second one: a call of the driver costs as much as writing some hundred events down.
+const WAVE_AGAIN_MIN: usize = 512;
 /// Waves of a thread, if they are large enough.
 const WAVES: usize = 4;
 /// More threads find nothing left to do.
@@ -165,7 +166,9 @@ impl Gpu {
             let mut under_way = None;
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
-                let begun = waves.get(index).map(|wave| (index, *wave, idle.begin(wave, filters, shares)));
+                let begun = waves
+                    .get(index)
+                    .map(|wave| (index, *wave, idle.begin(wave, events.len(), filters, shares)));
                 if let Some((index, wave, begun)) = under_way.take() {
                     let mut rows = MatchRows::new();
                     let finished = busy.finish(begun, wave, filters, shares, &mut rows);

@@ -41,6 +41,8 @@ pub(crate) struct Share {
     changed: Event,
     /// That was seen, so that no further stream has to wait for it.
     settled: AtomicBool,
+    /// Something was given to the stream since that was marked.
+    unmarked: bool,
     /// The base that was last begun is sorted.
     sorted: Event,
     /// Stamp of the last flush.
@@ -76,6 +78,7 @@ impl Share {
             sorting: None,
             changed: device.event()?,
             settled: AtomicBool::new(false),
+            unmarked: true,
             sorted: device.event()?,
             stamp: 0,
             stale: false,
@@ -95,6 +98,7 @@ impl Share {
             return Ok(());
         }
         let (entries_end, clients_end, constraints_end) = self.entries.ends();
+        self.unmarked = true;
         self.table.reserve(&self.stream, entries_end, clients_end, constraints_end)?;
         if self.stamp == u32::MAX {
             self.restart_stamps()?;
@@ -172,6 +176,7 @@ impl Share {
             Err(DriverError::OutOfMemory { .. }) if !self.stale => return Ok(()),
             reserved => reserved?,
         }
+        self.unmarked |= first;
         let stream = if first { &self.stream } else { &self.sort_stream };
         if !first {
             self.stream.record(&self.changed)?;
@@ -204,8 +209,12 @@ impl Share {
 
     /// Marks the place in the stream of changes that matching has to wait for.
     pub(super) fn mark_changes(&mut self) -> Result<(), DriverError> {
-        *self.settled.get_mut() = false;
-        self.stream.record(&self.changed)
+        if self.unmarked {
+            *self.settled.get_mut() = false;
+            self.stream.record(&self.changed)?;
+            self.unmarked = false;
+        }
+        Ok(())
     }
 
     /// Waits until the device has all changes, and the base is sorted if it was being.

@@ -1,16 +1,18 @@
 //! The batched engine's kernels: changes of the table, the sort, the search.
 
-use kernels::gpu::{Answer, CHUNK, Constraint, ConstraintUpdate, EntryUpdate, FOUND_HEAD, HeadUpdate, Move};
+use kernels::gpu::{CHUNK, Constraint, ConstraintUpdate, EntryUpdate, HeadUpdate, Move};
 
 use crate::gpu::base::{Base, Sorter};
 use crate::gpu::log::Log;
 use crate::gpu::table::Table;
-use device::{Buffer, Device, DriverError, Kernel, Parameter, Stream};
+use device::{Buffer, Device, DriverError, Kernel, Parameter, SharedWords, Stream};
 
 /// Threads a block: eight warps, as many as the search has queues for.
 const BLOCK: u32 = 256;
 /// Threads of a warp.
 const WARP: u32 = 32;
+/// Warps of a search are fewer.
+const WARPS_END: u32 = 1 << 16;
 /// Buckets that a warp adds up.
 const CHUNK_BUCKETS: u32 = 1024;
 const _: () = assert!(CHUNK == CHUNK_BUCKETS as usize);
@@ -38,17 +40,28 @@ pub(crate) struct Entering {
     pub(crate) logging: bool,
 }
 
-/// A batch in the exchange buffer, where its parts lie, in words.
+/// A batch that was written down.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Batch {
     pub(crate) events: u32,
+    /// Words of 64 bits, attributes included.
+    pub(crate) words: usize,
     /// Warps an event.
     pub(crate) parts: u32,
+    /// The first word that is an attribute.
     pub(crate) attributes_at: u32,
-    /// The count of pairs; they follow after [`FOUND_HEAD`] words.
-    pub(crate) found_at: u32,
     /// Pairs that there is room for.
     pub(crate) capacity: u32,
+}
+
+/// Memory that a batch goes through.
+#[derive(Debug)]
+pub(crate) struct Through<'a> {
+    pub(crate) sent: &'a mut SharedWords,
+    /// Gets the count of pairs and one, as the last of all, and the pairs behind it.
+    pub(crate) found: &'a mut SharedWords,
+    /// 0 between two batches.
+    pub(crate) tally: &'a Buffer<u64>,
 }
 
 impl GpuKernels {
@@ -297,22 +310,25 @@ impl GpuKernels {
     pub(crate) fn search(
         &self,
         stream: &Stream,
-        exchange: &Buffer<u32>,
         batch: Batch,
+        through: Through<'_>,
         table: &Table,
         base: &Base,
         log: &Log,
     ) -> Result<(), DriverError> {
-        let Batch { events, parts, attributes_at, found_at, capacity } = batch;
-        let pairs_words = capacity as usize * size_of::<Answer>() / size_of::<u32>();
+        let Batch { events, words, parts, attributes_at, capacity } = batch;
+        let Through { sent, found, tally } = through;
+        let (sent_len, found_len) = (sent.words().len(), found.words().len());
+        assert!(attributes_at as usize <= words && words <= sent_len, "events and attributes were sent");
+        assert!((capacity as usize) < found_len && !tally.is_empty(), "the answers need room");
         assert!(
-            attributes_at <= found_at && found_at as usize + FOUND_HEAD + pairs_words <= exchange.len(),
-            "the answers need room"
+            events.checked_mul(parts).is_some_and(|warps| warps < WARPS_END),
+            "warps are counted in 16 bits"
         );
         check_table(table);
         assert!(base.offsets.len() > base.buckets_mask as usize + 1, "buckets end somewhere");
-        // SAFETY: the parameters are those of `gpu_match` in kernel_gpu_match.cu; the events and their attributes lie
-        // before `found_at`, as the encoder put them; answers end with the capacity; the base's offsets end with its
+        // SAFETY: the parameters are those of `gpu_match` in kernel_gpu_match.cu; the events and their attributes are
+        // among the words, as the encoder put them; answers end with the capacity; the base's offsets end with its
         // entries, entries lead to the table, and their constraints lie in its array.
         unsafe {
             stream.launch(
@@ -320,11 +336,12 @@ impl GpuKernels {
                 (events * parts * self.lanes).div_ceil(BLOCK),
                 BLOCK,
                 &mut [
-                    Parameter::buffer(exchange),
+                    Parameter::shared(sent),
                     Parameter::value(&events),
                     Parameter::value(&parts),
                     Parameter::value(&attributes_at),
-                    Parameter::value(&found_at),
+                    Parameter::shared(found),
+                    Parameter::buffer(tally),
                     Parameter::value(&capacity),
                     Parameter::value(&base.levels),
                     Parameter::buffer(&base.occupied),

@@ -147,7 +147,7 @@ fn crowded_waves_are_taken_in_parts() {
     assert_eq!((found.len(), found.pairs_count()), (256, 8 * 256));
     assert_eq!(auto.report().failure(), None);
     // The device goes in the midst of the parts: those that it has answered are not answered twice.
-    device.inject(Fault::DeviceLost, 15);
+    device.inject(Fault::DeviceLost, 3);
     let found = rows(&mut auto, &events);
     assert_eq!((found.len(), found.pairs_count()), (256, 8 * 256));
     assert!(auto.report().failure().is_some());

@@ -153,15 +153,81 @@ impl MatchRows {
         let start = self.ids.len();
         fill(&mut self.ids);
         debug_assert!(self.ids.len() >= start, "`fill` appends");
-        self.ids[start..].sort_unstable();
-        let mut kept = start;
-        for index in start..self.ids.len() {
-            if index == start || self.ids[index] != self.ids[kept - 1] {
-                self.ids[kept] = self.ids[index];
-                kept += 1;
-            }
-        }
+        let kept = start + sort_and_drop_repetitions(&mut self.ids[start..]);
         self.ids.truncate(kept);
         self.ends.push(kept);
+    }
+
+    /// Closes many rows: their lengths, and the ids of one after the other. Sorts each and drops its repetitions.
+    pub fn push_many(
+        &mut self,
+        ids: impl IntoIterator<Item = SubscriptionId>,
+        lens: impl IntoIterator<Item = usize>,
+    ) {
+        let (mut start, mut kept) = (self.ids.len(), self.ids.len());
+        self.ids.extend(ids);
+        for len in lens {
+            let left = sort_and_drop_repetitions(&mut self.ids[start..start + len]);
+            if kept < start {
+                self.ids.copy_within(start..start + left, kept);
+            }
+            (start, kept) = (start + len, kept + left);
+            self.ends.push(kept);
+        }
+        debug_assert!(start == self.ids.len(), "rows have all ids");
+        self.ids.truncate(kept);
+    }
+}
+
+/// Answers how many are left; they come first.
+fn sort_and_drop_repetitions(ids: &mut [SubscriptionId]) -> usize {
+    // Most rows are so short that a wrong guess at a comparison is most of what they cost: these are put in order without.
+    match ids.len() {
+        0 | 1 => {}
+        2 => put_in_order(ids, 0),
+        3 => [0, 1, 0].into_iter().for_each(|at| put_in_order(ids, at)),
+        _ => ids.sort_unstable(),
+    }
+    if ids.windows(2).all(|pair| pair[0] != pair[1]) {
+        return ids.len();
+    }
+    let mut kept = 0;
+    for index in 0..ids.len() {
+        if kept == 0 || ids[index] != ids[kept - 1] {
+            ids[kept] = ids[index];
+            kept += 1;
+        }
+    }
+    kept
+}
+
+fn put_in_order(ids: &mut [SubscriptionId], at: usize) {
+    let (first, second) = (ids[at], ids[at + 1]);
+    (ids[at], ids[at + 1]) = (first.min(second), first.max(second));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_closed_together_are_those_closed_one_by_one() {
+        let rows: Vec<Vec<u32>> = (0..7_u32)
+            .flat_map(|len| (0..len.pow(2).max(1)).map(move |seed| (len, seed)))
+            .map(|(len, seed)| (0..len).map(|at| (at * seed * 7 + seed) % (len + 1)).collect())
+            .collect();
+        let (mut together, mut apart) = (MatchRows::new(), MatchRows::new());
+        for _ in 0..2 {
+            together
+                .push_many(rows.iter().flatten().map(|id| SubscriptionId(*id)), rows.iter().map(Vec::len));
+            for row in &rows {
+                apart.push_with(|ids| ids.extend(row.iter().map(|id| SubscriptionId(*id))));
+                let mut expected: Vec<SubscriptionId> = row.iter().map(|id| SubscriptionId(*id)).collect();
+                expected.sort_unstable();
+                expected.dedup();
+                assert_eq!(apart.row(apart.len() - 1), expected);
+            }
+        }
+        assert_eq!(together, apart);
     }
 }
