@@ -4,6 +4,7 @@ import { TriangleAlert } from "lucide";
 
 import { degrees } from "../../shared/degrees.js";
 import { Icon } from "../../shared/icon.js";
+import { unbroken } from "../../shared/readable.js";
 import { useConsole } from "../context.js";
 import type { Bound } from "../situations/bound.js";
 import { BoundEvents } from "../situations/bound-events.js";
@@ -66,7 +67,8 @@ function Found({ bound, limit }: { readonly bound: readonly Bound[]; readonly li
             </>
           ) : (
             <>
-              {subject} moved {step !== undefined && wayWords(step)}. That is {words.speed}; the limit is {words.limit}.
+              {subject}
+              {unbroken(` moved ${step === undefined ? "" : wayWords(step)}. That is ${words.speed}; the limit is ${words.limit}.`)}
             </>
           )}
         </p>
