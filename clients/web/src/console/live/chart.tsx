@@ -106,7 +106,10 @@ export function Chart({
         <span>
           <strong>{title}</strong> <span class="quiet">{unit}</span>
         </span>
-        <span class="quiet numbers">{time === undefined ? `last ${step_s} s` : clock(time)}</span>
+        <span class="quiet numbers">
+          {time === undefined ? `last ${step_s} s` : clock(time)}
+          {isLog && `, max of ${unbroken(span(range_s))}`}
+        </span>
       </figcaption>
       <input
         class="visually-hidden"
@@ -140,11 +143,7 @@ export function Chart({
                       {figure}
                       <small>{its}</small>
                     </span>
-                    {greatest !== undefined && (
-                      <small class="most">
-                        max {unbroken(text(greatest))} in&nbsp;{unbroken(span(range_s))}
-                      </small>
-                    )}
+                    {greatest !== undefined && <small class="most">max {unbroken(text(greatest))}</small>}
                   </span>
                 </span>
               );

@@ -61,8 +61,9 @@ export function Answer({
         <Holds explanation={explanation} fate={fate} isPublished={event !== undefined} />
       ) : (
         <section class="now" aria-label="Now">
-          <h3 class="quiet">Now</h3>
+          <h3 class="quiet">As it stands now</h3>
           <p>{unbroken(nowSentence(explanation, fate))}</p>
+          <p class="quiet">The broker remembers what became of an event, and not where a client was then.</p>
           <Holds explanation={explanation} fate={fate} isPublished />
         </section>
       )}
@@ -117,17 +118,19 @@ function Holds({
 /** The way of the event: each step lets it pass until one stops it, which stands out; those behind that one are not reached. */
 function Steps({ area, nearest, constraints, conditionHolds: met, matched }: FilterWords) {
   const inArea = area.mark === "yes" && nearest?.mark !== "no";
-  const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean])[] = [
-    [MapPin, "Event", true],
-    [Radar, "Area", inArea],
-    [ListChecks, constraints.length === 0 ? "No condition" : "Conditions", met],
-    [Smartphone, "Client", matched],
+  const conditions = constraints.length === 0 ? "No condition" : "Conditions";
+  // What a step says where the event does not come to it.
+  const steps: readonly (readonly [icon: IconNode, label: string, taken: boolean, beyond: string])[] = [
+    [MapPin, "Event", true, ""],
+    [Radar, "Area", inArea, ""],
+    [ListChecks, conditions, met, met ? "would hold" : "would not hold"],
+    [Smartphone, "Client", matched, "not reached"],
   ];
   const found = steps.findIndex(([, , taken]) => !taken);
   const stopped = found < 0 ? steps.length : found;
   return (
     <ol class="steps" aria-hidden="true">
-      {steps.map(([icon, label], index) => (
+      {steps.map(([icon, label, , beyond], index) => (
         <li key={index} class={index < stopped ? "taken" : index === stopped ? "stopped" : "beyond"}>
           <span class="stop">
             <Icon of={icon} size={18} />
@@ -139,7 +142,7 @@ function Steps({ area, nearest, constraints, conditionHolds: met, matched }: Fil
           </span>
           <span>
             {label}
-            {index > stopped && <small>not reached</small>}
+            {index > stopped && <small>{beyond}</small>}
             {index === stopped && <small>stops here</small>}
           </span>
         </li>

@@ -87,7 +87,11 @@ export function List({ phone }: Props): JSX.Element {
           }
         >
           <Section phone={phone} title={alarmed.length === 1 ? "Alarm" : "Alarms"} pressing entries={alarmed} />
-          <Section phone={phone} title="In reach" entries={now.filter((entry) => !alarmed.includes(entry))} />
+          <Section
+            phone={phone}
+            title={alarmed.length === 0 ? "In reach" : "Also in reach"}
+            entries={now.filter((entry) => !alarmed.includes(entry))}
+          />
           <Section phone={phone} title="Earlier" entries={lines.slice(now.length)} />
         </div>
       )}
