@@ -59,12 +59,14 @@ impl Servers {
         let (clients, rest) = ports.split_at(count);
         let (routes, monitors) = rest.split_at(count);
         let (user, system) = (USER, SYSTEM);
+        // Servers of another test that look for one of theirs at a port that it had before are not let in.
+        let name = clients[0];
         for (at, ((client, route), monitor)) in clients.iter().zip(routes).zip(monitors).enumerate() {
             let others = routes.iter().enumerate().filter(|(other, _)| *other != at);
             let urls: Vec<_> =
                 others.map(|(other, port)| format!("nats://127.0.0.1:{}", link(at, other, *port))).collect();
             let cluster = format!(
-                "cluster {{ name: test, listen: 127.0.0.1:{route}, routes: [{}]\n{settings} }}",
+                "cluster {{ name: test{name}, listen: 127.0.0.1:{route}, routes: [{}]\n{settings} }}",
                 urls.join(", ")
             );
             let config = format!(

@@ -26,13 +26,15 @@ export function Time() {
     const timer = setInterval(() => (now_ms.value = performance.now()), SECOND_MS);
     return () => clearInterval(timer);
   }, []);
+  // Read before all else, so that each second is another look at whether something is kept.
+  const time_ms = now_ms.value;
   const shown = replay.value;
   const from_ms = shown?.past.from_ms;
-  if (shown === undefined || from_ms === undefined || now_ms.value - from_ms < LEAST_S * SECOND_MS) return null;
+  if (shown === undefined || from_ms === undefined || time_ms - from_ms < LEAST_S * SECOND_MS) return null;
   const at_ms = shown.at_ms.value;
   const isLive = at_ms === undefined;
   const runs = isLive || shown.playing.value;
-  const [from_s, now_s] = [Math.ceil(from_ms / SECOND_MS), Math.floor(now_ms.value / SECOND_MS)];
+  const [from_s, now_s] = [Math.ceil(from_ms / SECOND_MS), Math.floor(time_ms / SECOND_MS)];
   const value_s = isLive ? now_s : Math.floor(at_ms / SECOND_MS);
   const ago = isLive ? "now" : `${span(Math.max(1, now_s - value_s))} ago`;
   return (
@@ -68,7 +70,7 @@ export function Time() {
           }}
         />
         <output class="numbers">
-          <strong>{clock(isLive ? now_ms.value : at_ms)}</strong>{" "}
+          <strong>{clock(isLive ? time_ms : at_ms)}</strong>{" "}
           <span class="quiet">{isLive ? `${span(now_s - from_s)} of history` : ago}</span>
         </output>
         {!isLive && (
