@@ -253,7 +253,7 @@ fn event_of(answer: u64) -> usize {
 }
 
 impl Way {
-    /// Makes room for a wave of so many words, and for as many answers as it probably has.
+    /// Makes room for a wave with this number of words, and for as many answers as it probably has.
     fn make_room(&mut self, words: usize, events: usize) -> Result<(), DriverError> {
         if self.busy {
             // A wave was given up: nobody waited for its answers.
