@@ -35,7 +35,7 @@ cluster-demo: ## Kill a broker and a NATS server of a cluster under the taxis, a
 	ops/cluster-demo/run $(ARGS)
 
 # Most tests wait for a broker more than they compute.
-TEST_THREADS := $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
+TEST_THREADS := $(shell echo $$((3 * $$(getconf _NPROCESSORS_ONLN))))
 
 test: web ## Run every test
 	@PATH=$$PATH:/usr/sbin; for tool in curl jq pgrep script swipl mosquitto nats-server; do command -v $$tool > /dev/null || missing=y; done; [ -z "$$missing" ] || \
@@ -145,8 +145,10 @@ web-test: web program chromium firefox ## Test the console and the phone page ag
 web-check: clients/web/node_modules/.installed ## Formatting, lints and types of the console and the phone page
 	cd clients/web && npm run check
 
+# The pages' tests take its shell where there is one, which has less to do.
 chromium:
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends chromium; }
+	@command -v chromium-headless-shell >/dev/null || apt-get install --yes --quiet=2 --no-install-recommends chromium-headless-shell || true
 
 firefox:
 	@command -v "$${FIREFOX:-firefox-esr}" >/dev/null || { apt-get update --quiet=2 && apt-get install --yes --quiet=2 --no-install-recommends firefox-esr; }

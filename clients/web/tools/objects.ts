@@ -122,7 +122,7 @@ async function spent(tools: CDPSession, whole: CDPSession): Promise<Record<strin
 async function measure(objects: number): Promise<Figures> {
   const broker = await Broker.start({ settings: { "console.base_map": "demo" } });
   const pages = await pagesOf(broker);
-  const browser = await launch(options.flags?.split(" "));
+  const browser = await launch({ flags: options.flags?.split(" "), whole: true });
   const fleet = new Fleet(broker.url, objects);
   try {
     const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });

@@ -1,11 +1,13 @@
 //! NATS servers on this machine, for the tests, the example, and the tests of the broker.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -141,11 +143,16 @@ impl Servers {
     }
 }
 
-/// A port that is free. It is none of those that the system gives to connections, one of which could have it before the server does.
+/// A port that is free, and that no test of this program has had: one whose server was killed may start again there. It is none of those that the
+/// system gives to connections, one of which could have it before the server does.
 pub(crate) fn held() -> TcpListener {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     loop {
         let drawn = RandomState::new().build_hasher().finish();
         let port = 10_240 + u16::try_from(drawn % 20_000).expect("less than 20,000");
+        if !GIVEN.lock().expect("no test panics here").insert(port) {
+            continue;
+        }
         if let Ok(held) = TcpListener::bind(("127.0.0.1", port)) {
             return held;
         }

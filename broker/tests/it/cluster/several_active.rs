@@ -287,15 +287,15 @@ fn an_empty_stream_holds_nobody_up_and_another_one_is_noticed() {
     });
 }
 
-/// Asks JetStream for something, and does not wait for the answer.
+/// Asks JetStream for something, and waits until it is done.
 fn ask_nats(servers: &Servers, what: &str) {
     let mut stream = TcpStream::connect(("127.0.0.1", servers.ports()[0])).expect("NATS listens");
     let (user, password) = USER;
     let connect = format!(r#"CONNECT {{"user":"{user}","pass":"{password}","verbose":false}}"#);
-    write!(stream, "{connect}\r\nPUB $JS.API.{what} 0\r\n\r\nPING\r\n").expect("it takes it");
+    write!(stream, "{connect}\r\nSUB done 1\r\nPUB $JS.API.{what} done 0\r\n\r\n").expect("it takes it");
     let mut said = String::new();
     let mut lines = BufReader::new(stream);
-    while !said.contains("PONG") {
+    while !said.contains("\"success\":true") {
         assert_ne!(lines.read_line(&mut said).expect("it answers"), 0, "{said}");
     }
 }

@@ -25,7 +25,7 @@ let front: Front;
 let here: Place = [30, 45];
 
 beforeAll(async () => {
-  [browser, served] = await Promise.all([launch(), serve({ data: true })]);
+  [browser, served] = await Promise.all([launch({ whole: true }), serve({ data: true })]);
 });
 
 afterAll(async () => {

@@ -1,5 +1,7 @@
 // The pages in a browser, as the broker serves them.
 
+import { existsSync } from "node:fs";
+
 import { chromium, type Browser, type BrowserContextOptions, type Page } from "playwright-core";
 import { createServer, preview, type Connect, type Plugin, type ProxyOptions } from "vite";
 
@@ -38,10 +40,17 @@ export async function pagesOf(broker: { readonly url: string }): Promise<{ reado
   return { url: server.resolvedUrls?.local[0] ?? "", close: () => server.close() };
 }
 
-/** Chromium, which draws maps, and everything else, on the processor as on a graphics card. */
-export function launch(flags = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]): Promise<Browser> {
+const CHROMIUM = process.env["CHROMIUM"] ?? "/usr/bin/chromium";
+/** Chromium without windows and tabs, which are a third of its work. It keeps no permission over a reload. */
+const SHELL = process.env["CHROMIUM_SHELL"] ?? "/usr/bin/chromium-headless-shell";
+
+/** Chromium, which draws maps, and everything else, on the processor as on a graphics card. `whole`: with all that it has. */
+export function launch({
+  flags = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"],
+  whole = false,
+}: { readonly flags?: readonly string[] | undefined; readonly whole?: boolean } = {}): Promise<Browser> {
   return chromium.launch({
-    executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium",
+    executablePath: !whole && existsSync(SHELL) ? SHELL : CHROMIUM,
     args: ["--no-sandbox", ...flags],
   });
 }
