@@ -46,6 +46,13 @@ impl Rounding {
         self.world.position(&[x, y]).expect("the middle of a cell of the world is in the world")
     }
 
+    /// Where others are shown a place of a client, as numbers of it.
+    pub(crate) fn place(self, place: [f64; 2]) -> [f64; 2] {
+        let position = self.world.position(&place).expect("a client was there");
+        let shown = self.round(&position);
+        [shown.x(), shown.y()]
+    }
+
     fn geodetic(self, lon: f64, lat: f64) -> [f64; 2] {
         let bands = (PI * EARTH_RADIUS_M / self.step_m).floor();
         let height = 180.0 / bands;

@@ -331,12 +331,15 @@ pub(crate) async fn deliveries(
     let payer = principal.payer();
     let _paid = app.admission.pay(&payer, principal.confinement.as_ref()).await?;
     let (own, others) = tokio::try_join!(app.shards.deliveries(&id, known, &payer), others.get(&uri))?;
-    let Some(deliveries) = wire::Deliveries::joined(own.into_iter().chain(others)) else {
+    let Some(mut deliveries) = wire::Deliveries::joined(own.into_iter().chain(others)) else {
         let detail = match app.config.sessions.recent_events {
             0 => "nothing is remembered of deliveries (sessions.recent_events is 0)".to_owned(),
             _ => format!("nothing is known of an event {} (sessions.recent_events)", tenant::outside(&id)),
         };
         return Err(ApiError::NotFound(detail));
     };
+    if principal.confinement.is_some() {
+        deliveries.deliveries.iter_mut().for_each(|delivered| delivered.position = None);
+    }
     Ok(error::json(StatusCode::OK, serde_json::to_string(&deliveries).unwrap_or_default()))
 }

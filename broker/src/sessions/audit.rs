@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use matcher::live::{Cause, Moment};
 
-use super::Sessions;
 use super::slots::Slots;
+use super::{Client, Sessions};
 use crate::budget;
 use crate::ingest::json::{self, Members};
 use crate::model::delivery::{self, SubscriptionIds, Transition};
@@ -25,6 +25,8 @@ pub(super) struct Dispatched {
     pub(super) transition: Option<Transition>,
     /// Whether anybody read for the client then.
     pub(super) is_read: bool,
+    /// Where the client was then, where others are shown that at all.
+    pub(super) place: Option<[f64; 2]>,
 }
 
 /// Where the deliveries of one event are kept. Good until the next event ends.
@@ -72,7 +74,7 @@ struct Bounds {
 /// Deliveries of one event that one shard lists.
 const LISTED_MAX: usize = 10_000;
 
-/// Deliveries that one shard keeps, some 60 MB besides their names.
+/// Deliveries that one shard keeps, some 80 MB besides their names.
 const DEALT_MAX: usize = 1_000_000;
 
 /// The deliveries of one event.
@@ -387,18 +389,24 @@ impl Sessions {
             room -= listed.len();
             told.events.push(AuditedEvent {
                 ended: entry.ended,
-                deliveries: listed.iter().map(|dealt| (dealt.clone(), self.state(dealt))).collect(),
+                deliveries: listed.iter().map(|dealt| self.became_of(dealt)).collect(),
                 omitted: entry.omitted + (entry.dealt.len() - listed.len()) as u64,
             });
         }
         told
     }
 
-    fn state(&self, dealt: &Dispatched) -> wire::DeliveryState {
+    /// A delivery with its place as others are shown it, which goes with the client, and its state.
+    fn became_of(&self, dealt: &Dispatched) -> (Dispatched, wire::DeliveryState) {
         // The session may be over, and another one have begun under the name.
         let client = self.ids.get(&*dealt.recipient.client).and_then(|id| self.clients.get(*id));
         let own = |recipient: &Arc<SentOffsets>| Arc::ptr_eq(recipient, &dealt.recipient);
         let client = client.filter(|client| client.recipient.as_ref().is_some_and(own));
+        let place = client.and(dealt.place).zip(self.rounding).map(|(place, rounding)| rounding.place(place));
+        (Dispatched { place, ..dealt.clone() }, Self::state(client, dealt))
+    }
+
+    fn state(client: Option<&Client>, dealt: &Dispatched) -> wire::DeliveryState {
         let mut readers = client.into_iter().flat_map(|client| &client.readers);
         let log = client.and_then(|client| client.log.as_ref());
         // In this order: what a writer takes between the two looks is written, and not lost.
@@ -433,6 +441,7 @@ impl Dispatched {
             cause: delivery::wire_cause(self.cause),
             transition: self.transition.map(delivery::wire_transition),
             state,
+            position: self.place.map(Vec::from),
         }
     }
 }

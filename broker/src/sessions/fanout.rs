@@ -5,7 +5,7 @@ use std::sync::Arc;
 use matcher::engine::MatchError;
 use matcher::event::Event;
 use matcher::live::Cause;
-use matcher::subscription::SubscriptionId;
+use matcher::subscription::{ClientId, SubscriptionId};
 use matcher::violated;
 
 use super::audit::{Dispatched, EntryId};
@@ -109,6 +109,7 @@ impl Sessions {
         client.offset += 1;
         self.deliveries_count += 1;
         let is_read = !client.readers.is_empty();
+        let has_place = client.positioned_ms.is_some() && self.rounding.is_some();
         let mut is_kept = false;
         for (_, number) in group {
             if let Some(held) = self.subscriptions.get_mut(*number) {
@@ -127,6 +128,7 @@ impl Sessions {
             return violated!("a subscription that matches is there");
         };
         if let Some(entry) = occurrence.entry {
+            let fix = if has_place { self.tracker.fix(ClientId(client_id)) } else { None };
             let dealt = Dispatched {
                 recipient: Arc::clone(client.recipient()),
                 subscriptions: subscriptions.clone(),
@@ -134,6 +136,7 @@ impl Sessions {
                 cause: occurrence.cause,
                 transition: occurrence.transition,
                 is_read,
+                place: fix.map(|fix| [fix.position.x(), fix.position.y()]),
             };
             self.log.note(entry, dealt);
         }

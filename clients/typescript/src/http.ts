@@ -98,6 +98,8 @@ export interface EventDeliveries {
     readonly cause: Cause;
     readonly transition?: "enter" | "exit";
     readonly state: "waiting" | "written" | "dropped" | "unread";
+    /** Where the client was then, as others are shown it. */
+    readonly position?: readonly [number, number];
   }[];
   /** How many more there were than are listed. */
   readonly omitted?: number;

@@ -302,7 +302,7 @@ pub struct Rejected {
 }
 
 /// To whom an event went: the answer to `GET /v1/events/{id}/deliveries`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Deliveries {
     /// The event's id, as it was asked for.
@@ -331,7 +331,7 @@ impl Deliveries {
 }
 
 /// One delivery of an event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Delivered {
     /// Who it was for.
@@ -347,6 +347,9 @@ pub struct Delivered {
     pub transition: Option<Transition>,
     /// What became of it.
     pub state: DeliveryState,
+    /// Where the client was then, as others are shown it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Vec<f64>>,
 }
 
 /// What became of a delivery.

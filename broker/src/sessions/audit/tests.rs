@@ -15,6 +15,7 @@ fn dealt(offset: u64) -> Dispatched {
         cause: Cause::Published,
         transition: None,
         is_read: true,
+        place: None,
     }
 }
 
@@ -143,8 +144,9 @@ fn names_are_counted_once_for_all_that_share_them_and_the_oldest_go_at_the_bound
     while !log.recent.is_empty() {
         log.forget_oldest();
     }
-    assert_eq!((log.bytes, log.dealt_count, log.held.bytes()), (0, 0, 0));
+    assert_eq!((log.bytes, log.dealt_count), (0, 0));
     assert!(log.names.is_empty());
+    assert!(log.held.bytes() <= 16 << 10, "a step of the account may stay");
 }
 
 #[test]

@@ -392,3 +392,33 @@ async fn an_admin_is_shown_what_rounding_permits() {
     assert_eq!(get(&program, &confined, "/v1/clients/car/position").await.0, 403);
     program.finish().await;
 }
+
+/// A delivery tells where its client was when it was decided, whatever moves came later, as far as rounding permits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delivery_tells_where_its_client_was() {
+    for round_m in [1000, 0] {
+        let program = guarded(&ISSUER, &format!("[privacy]\nround_m = {round_m}\n")).0.start().await;
+        let (root, car) = (claims(None, "admin publish"), claims(Some("car"), "subscribe"));
+        let place = [9.1918273, 45.4646391];
+        let (put, at) = (Method::PUT, "/v1/clients/car/position");
+        let subscription = json!({"filters": [{"area": {"radius_m": 500}}]});
+        call(&program, &car, put.clone(), "/v1/clients/car/subscriptions/s", &subscription).await;
+        assert_eq!(call(&program, &car, put.clone(), at, &json!({"coordinates": place})).await.0, 204);
+        let shown = get(&program, &root, at).await.1["coordinates"].clone();
+        let event = feature("e", place, json!({"a": 1}));
+        assert_eq!(call(&program, &root, Method::POST, "/v1/events", &event).await.0, 202);
+        assert_eq!(call(&program, &car, put.clone(), at, &json!({"coordinates": [9.0, 45.0]})).await.0, 204);
+        let told = async |claims: &Value| {
+            let told = get(&program, claims, "/v1/events/e/deliveries").await;
+            assert_eq!((told.0, &told.1["deliveries"][0]["client"]), (200, &json!("car")), "{}", told.1);
+            told.1["deliveries"][0]["position"].clone()
+        };
+        assert_eq!(told(&root).await, if round_m == 0 { Value::Null } else { shown });
+        let confined = claim(root.clone(), "nearcast", json!({"where": "a = 1"}));
+        assert_eq!(told(&confined).await, Value::Null);
+        // It goes with the client.
+        assert_eq!(call(&program, &root, Method::DELETE, "/v1/clients/car", &Value::Null).await.0, 204);
+        assert_eq!(told(&root).await, Value::Null);
+        program.finish().await;
+    }
+}

@@ -134,6 +134,7 @@ class Delivered(_Delivered, total=False):
     """One delivery of an event, and what became of it."""
 
     transition: Transition
+    position: list[float]
 
 
 class _Deliveries(TypedDict):

@@ -154,6 +154,11 @@ test("an answer says what became of the event, apart from what holds now", () =>
     `Delivered to client ann at ${clock}.`,
     "Not delivered to client ann.",
   ]);
+  const held = [{ matched: true, area: following(320), condition: { truth: "true", constraints: [speed(90, "true")] } }];
+  const then = { matched: true, why: "", filters: held } as unknown as Explanation;
+  expect(verdict("ann", { delivered: true, at }, then)).toBe(
+    `Delivered to client ann at ${clock}: it was 320 m away, within the 500 m around the client, and speed_kmh >= 80 held.`,
+  );
   const now = (matched: boolean, delivered: boolean): string => {
     const constraints = matched ? [] : [speed(16, "false")];
     const filters = [{ matched, area: following(320), condition: { truth: String(matched), constraints } }];

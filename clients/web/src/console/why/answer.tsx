@@ -22,7 +22,7 @@ export function Mark({ mark }: { readonly mark: keyof typeof MARKS }) {
   );
 }
 
-/** The verdict first, which is of the past where that is known; apart from it, what holds now. */
+/** The verdict first, which is of the past where that is known; apart from it, what holds now where nothing is known of then. */
 export function Answer({
   explanation,
   client,
@@ -30,6 +30,7 @@ export function Answer({
   filters,
   event,
   fate,
+  isThen,
 }: {
   readonly explanation: Explanation;
   readonly client: string;
@@ -38,6 +39,8 @@ export function Answer({
   readonly filters: SubscriptionDocument["filters"];
   readonly event: DeliveredFeature | undefined;
   readonly fate: Fate;
+  /** Whether the explanation is of where the client was then. */
+  readonly isThen: boolean;
 }) {
   const console = useConsole();
   const { matched } = explanation;
@@ -47,7 +50,9 @@ export function Answer({
       <div class={`verdict ${isGood ? "good" : "bad"}`}>
         <Icon of={isGood ? CircleCheck : CircleX} size={22} />
         <p>
-          <bdi>{unbroken(fate === undefined ? sentence(explanation, client) : verdict(client, fate))}</bdi>
+          <bdi>
+            {unbroken(fate === undefined ? sentence(explanation, client) : verdict(client, fate, isThen ? explanation : undefined))}
+          </bdi>
           <small>
             Subscription{" "}
             <button type="button" class="link" title={`Open ${client}`} onClick={() => console.open({ kind: "client", client })}>
@@ -57,13 +62,13 @@ export function Answer({
           </small>
         </p>
       </div>
-      {fate === undefined ? (
+      {fate === undefined || isThen ? (
         <Holds explanation={explanation} fate={fate} isPublished={event !== undefined} />
       ) : (
         <section class="now" aria-label="Now">
           <h3 class="quiet">As it stands now</h3>
           <p>{unbroken(nowSentence(explanation, fate))}</p>
-          <p class="quiet">The broker remembers what became of an event, and not where a client was then.</p>
+          {!fate.delivered && <p class="quiet">Where the client was then is not known: the broker remembers deliveries.</p>}
           <Holds explanation={explanation} fate={fate} isPublished />
         </section>
       )}
@@ -71,7 +76,7 @@ export function Answer({
   );
 }
 
-/** What holds now: the steps from the event to the client, and each part of the filters. */
+/** What holds: the steps from the event to the client, and each part of the filters. */
 function Holds({
   explanation,
   fate,

@@ -55,6 +55,8 @@ interface Answered {
   /** Where the client is, as far as that is shown. */
   readonly place: Place | undefined;
   readonly fate: Fate;
+  /** Whether it is of where the client was as the event was delivered, and not of where it is. */
+  readonly isThen: boolean;
 }
 
 /** What became of the event at the client by the subscription that is asked about, as far as the broker still knows. */
@@ -66,12 +68,20 @@ async function fateOf(
   try {
     const { deliveries, omitted = 0 } = (await access.call(`v1/events/${encodeURIComponent(event.id)}/deliveries`)) as EventDeliveries;
     const sent = deliveries.find((delivery) => delivery.client === client && delivery.subscriptions.includes(subscription));
-    if (sent !== undefined) return { delivered: true, at: sent.cause === "published" ? event.time : undefined };
+    if (sent !== undefined) return { delivered: true, at: sent.cause === "published" ? event.time : undefined, place: sent.position };
     return omitted > 0 ? undefined : { delivered: false };
   } catch {
     // It is too long ago, or this token does not permit to see it.
     return undefined;
   }
+}
+
+/**
+ * Whether an answer for the place where a client was says why it received an event. It does not where the subscription is another one by now, or the place
+ * is not shown exactly; and which events are the nearest is known of now alone.
+ */
+function holdsThen({ matched, filters }: Explanation): boolean {
+  return matched && !filters.some((filter) => filter.matched && "nearest" in filter.area);
 }
 
 /** An event or a client is given; the other is chosen. Where `asks` names a client, its answer is there at once. */
@@ -155,10 +165,10 @@ export function WhyForm({
   const [map, answered] = [view.value, answer.value];
   useEffect(() => {
     if (map === undefined || answered?.event === undefined) return;
-    const { explanation, filters, place, fate } = answered;
+    const { explanation, filters, place, fate, isThen } = answered;
     const laid = filters.map(({ area }) => clients.ways.laid(answered.client, area, place));
     const named = { place: placeOf(answered.event), name: nameOf(answered.event, live.objects.attribute) };
-    const drawn = whyDrawing(map.base.plane, explanation, laid, named, { place, name: answered.client }, fate !== undefined);
+    const drawn = whyDrawing(map.base.plane, explanation, laid, named, { place, name: answered.client }, fate !== undefined && !isThen);
     map.answer.show(drawn);
     return () => map.answer.show(undefined);
   }, [map, answered]);
@@ -178,17 +188,20 @@ export function WhyForm({
     problem.value = undefined;
     const question = { client: name.value, subscription: subscription.value, event: event ?? events.value[chosen.value] };
     try {
-      const [told, fate] = await Promise.all([
-        access.call("v1/explain", { method: "POST", body: question }) as Promise<Explanation>,
-        fateOf(access, question),
-      ]);
+      const explained = (body: object): Promise<Explanation> => access.call("v1/explain", { method: "POST", body }) as Promise<Explanation>;
+      const [now, fate] = await Promise.all([explained(question), fateOf(access, question)]);
+      const then =
+        fate?.delivered === true && fate.place !== undefined ? await explained({ ...question, position: fate.place }) : undefined;
       // Somebody else is asked about by now.
       if (question.client !== name.value) return;
       following.value = undefined;
+      const isThen = then !== undefined && holdsThen(then);
+      const told = isThen ? then : now;
       const at = (told as { position?: { coordinates?: readonly number[] } | null }).position?.coordinates;
       answer.value = {
         explanation: told,
         fate,
+        isThen,
         ...question,
         filters: documents.value.find(({ id }) => id === question.subscription)?.filters ?? [],
         place: at === undefined ? clients.placeOf(question.client) : [at[0] ?? 0, at[1] ?? 0],
@@ -284,6 +297,7 @@ export function WhyForm({
           filters={answer.value.filters}
           event={answer.value.event}
           fate={answer.value.fate}
+          isThen={answer.value.isThen}
         />
       )}
     </div>

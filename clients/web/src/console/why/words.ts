@@ -2,6 +2,7 @@
 
 import type { Explanation } from "nearcast";
 
+import type { Place } from "../../shared/map/plane.js";
 import { readable } from "../../shared/readable.js";
 import { metres, moment, span, valueText } from "../words.js";
 
@@ -94,14 +95,21 @@ export function decisive(explanation: Explanation): Filter | undefined {
 
 /**
  * What became of an event at a client, which is not known of one that was not published, and not of one that is too old. When it was delivered is known
- * where it went out as it was published.
+ * where it went out as it was published, and where the client was then as far as positions are shown.
  */
-export type Fate = { readonly delivered: true; readonly at?: string | undefined } | { readonly delivered: false } | undefined;
+export type Fate =
+  | { readonly delivered: true; readonly at?: string | undefined; readonly place?: Place | undefined }
+  | { readonly delivered: false }
+  | undefined;
 
-/** What became of the event, and nothing of what holds now: `Delivered to client ann at 18:04:08.` */
-export function verdict(client: string, fate: NonNullable<Fate>): string {
+/**
+ * What became of the event, and nothing of what holds now; with what held `then`, where that is known: `Delivered to client ann at 18:04:08: it was 320 m
+ * away, within the 500 m around the client, and both conditions held.`
+ */
+export function verdict(client: string, fate: NonNullable<Fate>, then?: Explanation): string {
   if (!fate.delivered) return `Not delivered to client ${client}.`;
-  return `Delivered to client ${client}${fate.at === undefined ? "" : ` at ${moment(fate.at)}`}.`;
+  const said = `Delivered to client ${client}${fate.at === undefined ? "" : ` at ${moment(fate.at)}`}`;
+  return then === undefined ? `${said}.` : `${said}: ${reasonOf(then, PAST)}.`;
 }
 
 /** An answer of which nothing is known but what holds now: `Client ann would receive it: it is 320 m away, within the 500 m around the client.` */
@@ -116,20 +124,24 @@ export function nowSentence(explanation: Explanation, fate: NonNullable<Fate>): 
   return `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`;
 }
 
+/** Verbs of a reason. */
+const PRESENT = { is: "is", does: "will do", holds: "holds", hold: "hold" } as const;
+const PAST: Record<keyof typeof PRESENT, string> = { is: "was", does: "did", holds: "held", hold: "held" };
+
 /** Why the event is taken or not, as a part of a sentence. */
-function reasonOf(explanation: Explanation): string {
+function reasonOf(explanation: Explanation, verbs: typeof PAST = PRESENT): string {
   const { matched } = explanation;
   const filter = decisive(explanation);
   if (filter?.matched !== matched) return explanation.why;
   const { area, condition } = filter;
   const { nearest } = area as Area;
-  if (matched && area.form === "everywhere" && condition.constraints.length === 0) return "any place and any content will do";
-  const where = whereWords(area);
+  if (matched && area.form === "everywhere" && condition.constraints.length === 0) return `any place and any content ${verbs.does}`;
+  const where = whereWords(area, verbs);
   const failed = [
     ...(nearest?.holds === false ? [nearestWords(nearest)] : []),
     ...condition.constraints.filter(({ truth }) => truth !== "true" && condition.truth !== "true").map(failWords),
   ].slice(0, 2);
-  if (matched) return `${where}, and ${holdWords(condition.constraints)}`;
+  if (matched) return `${where}, and ${holdWords(condition.constraints, verbs)}`;
   return failed.length === 0 ? where : `${where}, ${area.holds ? "but" : "and"} ${failed.join("; ")}`;
 }
 
@@ -137,13 +149,13 @@ function nearestWords({ k, rank }: NonNullable<Area["nearest"]>): string {
   return rank === null ? `it is not among the ${k} nearest` : `it is number ${rank} by distance, and the nearest ${k} count`;
 }
 
-function holdWords(constraints: Filter["condition"]["constraints"]): string {
+function holdWords(constraints: Filter["condition"]["constraints"], { does, holds, hold }: typeof PAST): string {
   const [only] = constraints;
-  if (only === undefined) return "any content will do";
+  if (only === undefined) return `any content ${does}`;
   // Not each part of it has to.
-  if (constraints.some(({ truth }) => truth !== "true")) return "its condition holds";
-  if (constraints.length === 1) return `${only.constraint} holds`;
-  return constraints.length === 2 ? "both conditions hold" : "its conditions hold";
+  if (constraints.some(({ truth }) => truth !== "true")) return `its condition ${holds}`;
+  if (constraints.length === 1) return `${only.constraint} ${holds}`;
+  return constraints.length === 2 ? `both conditions ${hold}` : `its conditions ${hold}`;
 }
 
 function failWords({ attribute, value, constraint }: Filter["condition"]["constraints"][number]): string {
@@ -154,19 +166,19 @@ function failWords({ attribute, value, constraint }: Filter["condition"]["constr
 }
 
 /** Where the event is for the area: a part of the sentence. */
-function whereWords(area: Filter["area"]): string {
+function whereWords(area: Filter["area"], { is, does }: typeof PAST): string {
   const { form, holds, distance_m, radius_m, metres_outside } = area as Area;
-  if (form === "everywhere") return "any place will do";
+  if (form === "everywhere") return `any place ${does}`;
   if (metres_outside === null)
     return form === "route" ? "no way is known along which it could lie" : "the place of the client is not known";
   const away = typeof distance_m === "number" ? metres(distance_m) : undefined;
   const circle = typeof radius_m === "number" ? metres(radius_m) : undefined;
   if (form === "following" && away !== undefined && circle !== undefined)
     return holds
-      ? `it is ${away} away, within the ${circle} around the client`
-      : `it is ${away} away, ${metres(metres_outside)} too far for the ${circle} around the client`;
+      ? `it ${is} ${away} away, within the ${circle} around the client`
+      : `it ${is} ${away} away, ${metres(metres_outside)} too far for the ${circle} around the client`;
   const name = FORMS[form] ?? form;
-  return holds ? `it is inside ${name}` : `it is ${metres(metres_outside)} outside ${name}`;
+  return holds ? `it ${is} inside ${name}` : `it ${is} ${metres(metres_outside)} outside ${name}`;
 }
 
 function areaText({ form, holds, distance_m, radius_m, metres_outside }: Area): string {
