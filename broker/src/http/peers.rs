@@ -7,23 +7,26 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Context as _;
-use axum::body::{Body, Bytes, HttpBody as _};
+use axum::body::{Body, Bytes};
 use axum::extract::{FromRequestParts, Request};
 use axum::http::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
-    WWW_AUTHENTICATE,
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+    LOCATION, RETRY_AFTER, WWW_AUTHENTICATE,
 };
 use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, Uri};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
-use reqwest::RequestBuilder;
-use reqwest::redirect::Policy;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout};
 use wire::Problem;
 
 use super::App;
+use super::body::{self, Bound};
 use super::routes::location;
 use crate::config::Cluster;
 use crate::https_client;
@@ -33,16 +36,20 @@ use crate::model::problems;
 
 /// Marks the call of a broker.
 const FORWARDED: HeaderName = HeaderName::from_static("nearcast-forwarded");
-/// Time for a connection, and for a whole exchange.
+/// Time for a connection, and for a whole exchange once the caller's body is here.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time between two complaints that a broker does not answer.
+const COMPLAINT_PAUSE: Duration = Duration::from_secs(10);
 /// Bytes of an answer, at most.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// Asks them.
 pub(crate) struct Peers {
-    client: reqwest::Client,
+    /// It leaves addresses as they are: one that is read and written anew may be about another client.
+    client: Client<HttpsConnector<HttpConnector>, Body>,
     seen: Arc<Seen>,
+    complained: Mutex<Option<Instant>>,
 }
 
 /// The other partitions, for the caller of a request; `None` where the request is about this one alone.
@@ -59,6 +66,7 @@ pub(crate) struct Forward {
 pub(super) struct Passed {
     forward: Forward,
     method: Method,
+    /// The headers that describe the body.
     headers: HeaderMap,
     body: Arc<Mutex<Option<Body>>>,
 }
@@ -77,15 +85,24 @@ impl Peers {
     /// A file of certificates that cannot be read or has none.
     pub(crate) fn new(config: &Cluster, seen: Arc<Seen>) -> anyhow::Result<Arc<Self>> {
         let tls = https_client::config_besides(&config.ca, "cluster.ca")?;
-        let client = reqwest::Client::builder()
-            .use_preconfigured_tls(tls)
-            .no_proxy()
-            .redirect(Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(EXCHANGE_TIMEOUT)
-            .build()
-            .context("the client for other brokers of the cluster")?;
-        Ok(Arc::new(Self { client, seen }))
+        let mut tcp = HttpConnector::new();
+        tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http().enable_http1();
+        let mut client = Client::builder(TokioExecutor::new());
+        client.pool_timer(TokioTimer::new());
+        let client = client.build(connector.wrap_connector(tcp));
+        Ok(Arc::new(Self { client, seen, complained: Mutex::new(None) }))
+    }
+
+    /// Logs why one of them does not answer, now and then.
+    fn complain(&self, url: &str, reason: &anyhow::Error) {
+        let mut complained = self.complained.lock().unwrap_or_else(PoisonError::into_inner);
+        if complained.is_none_or(|at| at.elapsed() > COMPLAINT_PAUSE) {
+            *complained = Some(Instant::now());
+            tracing::warn!("the broker at {url} does not answer: {reason:#}");
+        }
     }
 }
 
@@ -139,44 +156,51 @@ impl Forward {
     }
 
     async fn send(&self, method: Method, url: String, sequence: Option<String>) -> Result<Answer, ApiError> {
-        let mut request = self.request(method, &url);
-        if let Some(sequence) = sequence {
-            request = request.header(CONTENT_TYPE, "application/json-seq").body(sequence);
-        }
-        exchange(&url, request).await
+        let kind = sequence.is_some().then_some(HeaderValue::from_static("application/json-seq"));
+        self.exchange(method, &url, kind, sequence.map_or_else(Body::empty, Body::from)).await
     }
 
-    fn request(&self, method: Method, url: &str) -> RequestBuilder {
-        let request = self.peers.client.request(method, url).header(FORWARDED, "1");
-        match &self.token {
-            Some(token) => request.header(AUTHORIZATION, token),
-            None => request,
-        }
+    async fn exchange(
+        &self,
+        method: Method,
+        url: &str,
+        content_type: Option<HeaderValue>,
+        body: Body,
+    ) -> Result<Answer, ApiError> {
+        let broker = url.split('/').take(3).collect::<Vec<_>>().join("/");
+        let asked = async {
+            let mut request = Request::builder().method(method).uri(url).header(FORWARDED, "1");
+            let told = [(AUTHORIZATION, self.token.clone()), (CONTENT_TYPE, content_type)];
+            for (name, value) in told {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
+            }
+            let answer = self.peers.client.request(request.body(body)?).await?;
+            let (head, body) = answer.into_parts();
+            let (mut parts, mut read) = (Body::new(body).into_data_stream(), Vec::new());
+            while let Some(part) = parts.next().await.transpose()? {
+                anyhow::ensure!(
+                    read.len() + part.len() <= ANSWER_BYTES_MAX,
+                    "its answer has more than {ANSWER_BYTES_MAX} bytes"
+                );
+                read.extend_from_slice(&part);
+            }
+            anyhow::Ok(Answer { status: head.status, headers: head.headers, body: read.into() })
+        };
+        let answer = timeout(EXCHANGE_TIMEOUT, asked).await;
+        answer.unwrap_or_else(|_| Err(anyhow::anyhow!("not within {EXCHANGE_TIMEOUT:?}"))).map_err(|reason| {
+            self.peers.complain(&broker, &reason);
+            ApiError::NotStored(format!("the broker of another partition does not answer: {broker}"))
+        })
     }
-}
-
-async fn exchange(url: &str, request: RequestBuilder) -> Result<Answer, ApiError> {
-    let silent = |error: reqwest::Error| {
-        tracing::debug!(%error, "another broker of the cluster does not answer");
-        ApiError::NotStored(format!("the broker of another partition does not answer: {url}"))
-    };
-    let mut answer = request.send().await.map_err(silent)?;
-    let (status, headers) = (answer.status(), std::mem::take(answer.headers_mut()));
-    let mut body = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(silent)? {
-        if body.len() + chunk.len() > ANSWER_BYTES_MAX {
-            return Err(unreadable(url));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Answer { status, headers, body: body.into() })
 }
 
 impl Passed {
     /// Keeps what passing a request on takes; `None` where a broker has passed it on already.
     pub(super) fn of(app: &App, request: &mut Request) -> Option<Self> {
         let forward = Forward::of(app, request.headers())?;
-        let headers = of_names(request.headers(), &[CONTENT_TYPE, ACCEPT]);
+        let headers = of_names(request.headers(), &[CONTENT_TYPE, CONTENT_ENCODING, CONTENT_LENGTH]);
         let body = Arc::new(Mutex::new(Some(std::mem::take(request.body_mut()))));
         let read = Arc::clone(&body);
         let taken = futures_util::stream::once(async move {
@@ -187,21 +211,31 @@ impl Passed {
         Some(Self { forward, method: request.method().clone(), headers, body })
     }
 
-    /// The answer of the broker at an address; `None` where the body has been read here.
+    /// The answer of the broker at an address; `None` where the body has been read here. A document is read here, with the refusals and at the pace
+    /// of this broker.
     ///
     /// # Errors
-    /// [`ApiError::NotStored`] where that broker does not answer.
-    pub(super) async fn on(self, url: &str) -> Option<Result<Response, ApiError>> {
+    /// [`ApiError::NotStored`] where that broker does not answer. What [`body::document`] refuses.
+    pub(super) async fn on(self, app: &App, url: &str, bound: Bound) -> Option<Result<Response, ApiError>> {
         let body = self.body.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let mut request = self.forward.request(self.method, url).headers(self.headers);
-        if !body.is_end_stream() {
-            request = request.body(reqwest::Body::wrap_stream(body.into_data_stream()));
+        Some(self.answer(app, url, bound, body).await)
+    }
+
+    async fn answer(self, app: &App, url: &str, bound: Bound, body: Body) -> Result<Response, ApiError> {
+        let Self { forward, method, headers, .. } = self;
+        let body = if method == Method::PUT {
+            body::document(app, &headers, body, bound).await?.into()
+        } else {
+            Body::empty()
+        };
+        let is_head = method == Method::HEAD;
+        let content_type = headers.get(CONTENT_TYPE).cloned();
+        let Answer { status, headers, body } = forward.exchange(method, url, content_type, body).await?;
+        let mut told = of_names(&headers, &[CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, LOCATION]);
+        if is_head && let Some(length) = headers.get(CONTENT_LENGTH) {
+            told.insert(CONTENT_LENGTH, length.clone());
         }
-        let answer = exchange(url, request).await;
-        Some(answer.map(|Answer { status, headers, body }| {
-            let told = of_names(&headers, &[CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE, LOCATION]);
-            (status, told, body).into_response()
-        }))
+        Ok((status, told, Body::from(body)).into_response())
     }
 }
 

@@ -12,6 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{MethodFilter, MethodRouter, on};
 
+use super::body::Bound;
 use super::error::Elsewhere;
 use super::peers::Passed;
 use super::situations::{self, checks, groups, rules};
@@ -70,7 +71,13 @@ impl Route {
         let forwards = app.peers.is_some()
             && matches!(self.need, Need::Scope(_))
             && ["{client}", "{name}"].iter().any(|parameter| self.path.contains(parameter));
-        let gate = Gate { app: Arc::clone(app), need: self.need, scope, whereabouts, forwards };
+        let document = forwards.then(|| match self.path {
+            POSITION => Bound::of_position(app),
+            PUSH => Bound::of_push(app),
+            SUBSCRIPTION => Bound::of_subscription(app),
+            _ => Bound::of_situation(app),
+        });
+        let gate = Gate { app: Arc::clone(app), need: self.need, scope, whereabouts, document };
         self.handler.route_layer(middleware::from_fn_with_state(gate, admit))
     }
 }
@@ -79,6 +86,9 @@ impl Route {
 const CLIENT: &str = "/v1/clients/{client}";
 const SUBSCRIPTIONS: &str = "/v1/clients/{client}/subscriptions";
 const SUBSCRIPTION: &str = "/v1/clients/{client}/subscriptions/{id}";
+
+/// Path of a client's position.
+const POSITION: &str = "/v1/clients/{client}/position";
 
 /// Path of a client's push subscription.
 const PUSH: &str = "/v1/clients/{client}/push";
@@ -104,10 +114,8 @@ pub(crate) fn all() -> Vec<Route> {
         Route::new(CLIENT, delete.clone(), SUBSCRIBE, clients::forget).named("delete_client"),
         Route::new("/v1/clients/{client}/connections", delete.clone(), ADMIN, clients::disconnect)
             .named("disconnect_client"),
-        Route::new("/v1/clients/{client}/position", put.clone(), SUBSCRIBE, positions::move_one)
-            .named("move_client"),
-        Route::new("/v1/clients/{client}/position", get.clone(), SUBSCRIBE, query::position)
-            .named("get_position"),
+        Route::new(POSITION, put.clone(), SUBSCRIBE, positions::move_one).named("move_client"),
+        Route::new(POSITION, get.clone(), SUBSCRIBE, query::position).named("get_position"),
         Route::new("/v1/clients/{client}/routes", get.clone(), SUBSCRIBE, find_routes::of_client)
             .named("list_client_routes"),
         Route::new(SUBSCRIPTIONS, get.clone(), SUBSCRIBE, subscriptions::list).named("list_subscriptions"),
@@ -215,13 +223,13 @@ struct Gate {
     need: Need,
     scope: Scope,
     whereabouts: TokenSource,
-    /// Whether a request that is answered elsewhere is passed on, and not sent there. Streams are sent.
-    forwards: bool,
+    /// The bound of the document of a request that is passed on where it is answered elsewhere. Streams are sent there.
+    document: Option<Bound>,
 }
 
 /// Lets a request in whose token has the scope that it needs, with its principal for the handler.
 async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Response {
-    let Gate { app, need, scope, whereabouts, forwards } = gate;
+    let Gate { app, need, scope, whereabouts, document } = gate;
     let token = if app.authenticator.wants_tokens() {
         Token::of(request.headers(), request.uri(), whereabouts)
     } else {
@@ -248,14 +256,14 @@ async fn admit(State(gate): State<Gate>, mut request: Request, next: Next) -> Re
                 return next.run(request).await;
             }
             let uri = request.uri().clone();
-            let passed = if forwards { Passed::of(&app, &mut request) } else { None };
+            let passed = document.and_then(|bound| Some((Passed::of(&app, &mut request)?, bound)));
             let mut response = next.run(request).await;
             let Some(Elsewhere(url)) = response.extensions_mut().remove::<Elsewhere>() else {
                 return response;
             };
             let location = location(&url, &uri);
-            if let Some(passed) = passed
-                && let Some(answer) = passed.on(&location).await
+            if let Some((passed, bound)) = passed
+                && let Some(answer) = passed.on(&app, &location, bound).await
             {
                 return answer.unwrap_or_else(ApiError::into_response);
             }

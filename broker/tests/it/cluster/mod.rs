@@ -2,6 +2,7 @@
 
 mod lives;
 mod partitions;
+mod passed_on;
 mod power_loss;
 mod secured;
 mod several_active;

@@ -60,11 +60,12 @@ fn brokers_ask_one_another_over_tls() {
             (answer.status == 503).then(|| answer.json())
         })
         .await;
-        let detail = format!("the broker of another partition does not answer: {one_url}/v1/clients");
+        let detail = format!("the broker of another partition does not answer: {one_url}");
         assert_eq!(
             (&problem["type"], &problem["detail"]),
             (&json!("urn:nearcast:problem:storage"), &json!(detail))
         );
+        assert!(two.log().contains("invalid peer certificate"), "{}", two.log());
 
         // A call is passed on by the first; the second tells that it cannot.
         let door = |from: usize, to: usize| {
