@@ -125,7 +125,7 @@ function FiguresPart() {
         ["clients", stats.clients, "Clients that the broker knows now, connected or not"],
         ["subscriptions", stats.subscriptions, "Subscriptions of all clients now"],
       ] as const);
-  const charts = (
+  const rateChart = (
     <>
       <div class="title">
         {isNarrow.value ? <span>Time range</span> : <Attention calm />}
@@ -150,6 +150,11 @@ function FiguresPart() {
         }))}
         pointed={pointed}
       />
+    </>
+  );
+  const write = figureOf(latencies.times_ms, latencies.of["write p50"], step_s, "most");
+  const ofBroker = (
+    <>
       <Chart
         title="Latency"
         unit="since published"
@@ -191,7 +196,7 @@ function FiguresPart() {
       </p>
     </>
   );
-  // On a narrow screen the events come first: the charts are folded.
+  // The events come soon: on a narrow screen all charts are folded, on a wide one those of the broker.
   return (
     <section class="figures" aria-label="Figures">
       {why !== undefined && <p class="warn">{why}</p>}
@@ -203,10 +208,23 @@ function FiguresPart() {
               {count(now("events"))} events/s, {count(now("deliveries"))} deliveries/s
             </span>
           </summary>
-          {charts}
+          {rateChart}
+          {ofBroker}
         </details>
       ) : (
-        charts
+        <>
+          {rateChart}
+          <details>
+            <summary class="numbers">
+              <strong>Latency and broker</strong>{" "}
+              <span class="quiet">
+                {write !== undefined && `${duration(write)} at the median · `}
+                {counted(stats.connections, "connection")}
+              </span>
+            </summary>
+            {ofBroker}
+          </details>
+        </>
       )}
     </section>
   );
