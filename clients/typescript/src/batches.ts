@@ -97,7 +97,7 @@ export class Batcher {
   }
 
   /** Sends what the source has; takes from it no further than it sends. */
-  async send(lines: Iterable<string> | AsyncIterable<string>): Promise<PublishReport> {
+  async send(lines: AsyncIterable<string>): Promise<PublishReport> {
     const bound = this.#options.batch ?? BATCH;
     let batch: string[] = [];
     let chars = 0;

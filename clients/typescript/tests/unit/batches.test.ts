@@ -57,6 +57,10 @@ async function done<T>(promise: Promise<T>, clock: FakeClock): Promise<T> {
   return end;
 }
 
+async function* each(lines: readonly string[]): AsyncGenerator<string> {
+  yield* lines;
+}
+
 function send(
   answers: readonly Answer[],
   lines: readonly string[],
@@ -65,7 +69,7 @@ function send(
   const clock = new FakeClock();
   const scripted = new Scripted(answers);
   const batcher = new Batcher(http(scripted, clock), clock, () => 0.5, "/v1/events", "accepted", { batch });
-  return { report: done(batcher.send(lines), clock), scripted, clock };
+  return { report: done(batcher.send(each(lines)), clock), scripted, clock };
 }
 
 const taken = (accepted: number, rejected: object[] = []): Answer => ({ status: 202, body: { accepted, rejected } });
@@ -166,7 +170,7 @@ describe("a batch", () => {
 
   test("takes no more from its source than it sends", async () => {
     let made = 0;
-    const source = function* (): Generator<string> {
+    const source = async function* (): AsyncGenerator<string> {
       for (; made < 100; made++) yield String(made);
     };
     const clock = new FakeClock();
