@@ -47,7 +47,9 @@ test("events come onto the map and into the feed, areas are there, and figures m
     await numberOf(page.locator(`[data-rate=${rate}]`), (number) => number > 10, rate);
   }
   await expect.poll(() => page.locator('[data-rate="write p50"]').textContent(), { timeout: 30_000 }).toMatch(/\d (µs|ms|s)$/);
+  await page.getByText("Latency and broker").click();
   await page.locator(".broker").getByText("cells").waitFor();
+  await page.getByText("Latency and broker").click();
 
   const newest = page.locator(".feed .row .name").first();
   await page.getByRole("button", { name: "Pause" }).click();
