@@ -46,7 +46,7 @@ impl Rounding {
         self.world.position(&[x, y]).expect("the middle of a cell of the world is in the world")
     }
 
-    /// Where others are shown a place of a client, as numbers of it.
+    /// The coordinates that others are shown of a client at these.
     pub(crate) fn place(self, place: [f64; 2]) -> [f64; 2] {
         let position = self.world.position(&place).expect("a client was there");
         let shown = self.round(&position);

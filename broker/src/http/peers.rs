@@ -167,7 +167,6 @@ impl Forward {
         content_type: Option<HeaderValue>,
         body: Body,
     ) -> Result<Answer, ApiError> {
-        let broker = url.split('/').take(3).collect::<Vec<_>>().join("/");
         let asked = async {
             let mut request = Request::builder().method(method).uri(url).header(FORWARDED, "1");
             let told = [(AUTHORIZATION, self.token.clone()), (CONTENT_TYPE, content_type)];
@@ -190,6 +189,7 @@ impl Forward {
         };
         let answer = timeout(EXCHANGE_TIMEOUT, asked).await;
         answer.unwrap_or_else(|_| Err(anyhow::anyhow!("not within {EXCHANGE_TIMEOUT:?}"))).map_err(|reason| {
+            let broker = url.split('/').take(3).collect::<Vec<_>>().join("/");
             self.peers.complain(&broker, &reason);
             ApiError::NotStored(format!("the broker of another partition does not answer: {broker}"))
         })
@@ -211,7 +211,7 @@ impl Passed {
         Some(Self { forward, method: request.method().clone(), headers, body })
     }
 
-    /// The answer of the broker at an address; `None` where the body has been read here. A document is read here, with the refusals and at the pace
+    /// The answer of the broker at an address; `None` where a handler has read the body. A document is read first, with the refusals and at the pace
     /// of this broker.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ fn names_heads_and_refusals_are_those_of_the_broker_that_has_the_client() {
         assert!(
             alike(&members, &call("GET", "/v1/clients/a\\b/subscriptions/s")).await.contains("\"a = 1\"")
         );
-        // An event's, too: all of its deliveries are told, wherever they were.
+        // Nor does an event's: its list has the deliveries of both brokers.
         for client in &clients {
             let path = format!("/v1/clients/{client}/subscriptions/s");
             members[0].program.http().put(&path, &json!({"filters": [{}]})).await.expect(201);
